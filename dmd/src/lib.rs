@@ -126,5 +126,5 @@ pub mod __private {
     pub use crate::hook::c_heap::{CHeapBelow, CHeapHooks, ZeroSizedMalloc};
     pub use crate::hook::preloaded::{VARIABLE as CHILD_OF_VARIABLE, program_hooks};
     pub use crate::mem::sys::keeping_errno;
-    pub use crate::stack::{stack, unwinder_name};
+    pub use crate::stack::{stack, stack_hash, unwinder_name};
 }

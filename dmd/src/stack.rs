@@ -30,4 +30,4 @@ pub(crate) mod site;
 mod models;
 
 #[cfg(not(loom))]
-pub use walk::{stack, unwinder_name};
+pub use walk::{stack, stack_hash, unwinder_name};

@@ -44,6 +44,12 @@ fn check(unwinder: &str, seed: &str, plugins: &[&Path]) {
     {
         assert!(number(&text, &format!("{kind}: "), "\n") > 100, "{text}");
     }
+    // Hooks look known stacks up by a hash along frame pointers.
+    let (hashed, again) = (number(&text, "hashed: ", ","), number(&text, "met again: ", ","));
+    match unwinder {
+        "frame-pointers" => assert!(hashed > 1000 && again > 100, "{text}"),
+        _ => assert_eq!(hashed, 0, "{text}"),
+    }
     if !plugins.is_empty() {
         assert!(number(&text, "InPlugin: ", "\n") > 100, "{text}");
         let same = number(&text, "reloaded in the same place: ", " of");

@@ -37,4 +37,6 @@ pub(crate) use stacks::{
 };
 #[cfg(not(loom))]
 pub(crate) use ticks::{TickClock, ticks};
-pub(crate) use words::{is_readable, read_word_checked, read_words_checked, word_at};
+pub(crate) use words::{
+    differing_bits, is_readable, read_word_checked, read_words_checked, word_at, word_from,
+};

@@ -196,10 +196,19 @@ fn without_stack(thread: &Thread) -> SiteId {
 fn with_stack(thread: &Thread) -> SiteId {
     let Some(inside) = Inside::enter(thread) else { return without_stack(thread) };
     let Some(last) = inside.last_stack() else { return without_stack(thread) };
-    walk::walk(last, &inside);
     let attribution = attribution();
-    let stack = hash_of_stack(last, thread);
-    let hash = if attribution == 0 { stack } else { stack.with_frame(attribution as usize) };
+    let seed = StackHash::of_thread(thread.number());
+    if let Some(stack) = walk::hash(seed, last, &inside) {
+        let hash = stack.hash.with_attribution(attribution);
+        if let Some(site) = STACK_CACHE.get(hash) {
+            thread.count_walk(stack.is_complete);
+            return site;
+        }
+        walk::walk(last, &inside);
+        return intern_stack(last, hash, attribution, thread);
+    }
+    walk::walk(last, &inside);
+    let hash = hash_of_stack(last, seed).with_attribution(attribution);
     match STACK_CACHE.get(hash) {
         Some(site) => site,
         None => intern_stack(last, hash, attribution, thread),
@@ -209,10 +218,10 @@ fn with_stack(thread: &Thread) -> SiteId {
 /// Returns the hash of the thread's last stack. Frames in common with the stack before are not
 /// hashed again.
 #[inline(always)]
-fn hash_of_stack(stack: &LastStack, thread: &Thread) -> StackHash {
+fn hash_of_stack(stack: &LastStack, seed: StackHash) -> StackHash {
     let (known, length) = (stack.hashed.get(), stack.length.get());
     let outer = stack.hashes.get(known.wrapping_sub(1));
-    let mut hash = outer.map_or_else(|| StackHash::of_thread(thread.number()), Cell::get);
+    let mut hash = outer.map_or(seed, Cell::get);
     let frames = stack.frames.get(known..length).unwrap_or(&[]);
     let places = stack.hashes.get(known..length).unwrap_or(&[]);
     for (frame, place) in frames.iter().zip(places) {

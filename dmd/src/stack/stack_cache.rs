@@ -10,7 +10,10 @@ use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, const_fn};
 use crate::table::packed_block::SiteId;
 
-/// The hash of a stack, computed from the outermost frame on.
+/// The hash of a stack: of its thread and its frames, one after the other.
+///
+/// The two words are independent. Each step is a bijection of a word for every frame, and of a
+/// frame for every word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StackHash(u64, u64);
 
@@ -24,15 +27,28 @@ impl StackHash {
         StackHash(0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344).with_frame(number as usize)
     }
 
-    /// Returns the hash with one more inner frame.
+    /// Returns the hash with one more frame.
     #[inline(always)]
     pub(crate) fn with_frame(self, address: usize) -> Self {
         let address = address as u64;
-        let product = u128::from(self.0 ^ address) * 0x9e37_79b9_7f4a_7c15_u128;
-        #[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
-        let folded = (product >> 64) as u64 ^ product as u64;
-        let other = self.1.rotate_left(29).wrapping_add(address);
-        StackHash(folded, other.wrapping_mul(0xd6e8_feb8_6659_fd93))
+        // Multiplication carries upwards only, so the high half comes down first.
+        let first = self.0.rotate_left(32) ^ address;
+        let second = self.1.rotate_left(29).wrapping_add(address);
+        StackHash(
+            first.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            second.wrapping_mul(0xd6e8_feb8_6659_fd93),
+        )
+    }
+
+    /// Returns one of the two words.
+    pub(crate) fn first(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the hash of a stack whose blocks have this scope and reporter, in one word.
+    #[inline(always)]
+    pub(crate) fn with_attribution(self, attribution: u32) -> Self {
+        if attribution == 0 { self } else { self.with_frame(attribution as usize) }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Stack walking: the return addresses from this frame outwards.
 //!
 //! Read `rule` (how to get from a frame to its caller), `unwind_info`, `modules` and `rule_cache`
-//! (where rules come from), `memory` (what may be read), `frames` and
-//! `frame_pointers` (the walks), then `last` (the cache of the last stack). Frames in common with
-//! the thread's last stack are verified instead of walked.
-//! The crate `backtrace` is the reference unwinder, for code without a usable rule.
+//! (where rules come from), `memory` (what may be read), `last` (the cache of the last stack), then
+//! `frames` and `frame_pointers` (the walks). Frames in common with the thread's last stack are
+//! verified instead of walked. The crate `backtrace` is the reference unwinder, for code without a
+//! usable rule.
 
 mod rule;
 mod rule_cache;
@@ -21,12 +21,14 @@ pub(crate) mod tally;
 
 use std::ffi::c_void;
 
+use self::frame_pointers::{ChainEnd, Hashed};
 use self::frames::End;
 use self::last::{LastStack, MAX_FRAMES};
 pub(crate) use self::modules::{AddressRange, own_range};
 use self::registers::Registers;
 use self::tally::Tally;
 use super::own_code;
+use super::stack_cache::StackHash;
 use super::thread::{self, Inside, Thread};
 use crate::mem::published::Published;
 use crate::mem::sys::StackBounds;
@@ -98,6 +100,29 @@ pub(crate) fn walk(last: &LastStack, inside: &Inside<'_>) {
     walk_from(unwinder(), registers::capture(), last, inside);
 }
 
+/// Returns the hash of the stack from the caller of the frame that this is inlined into outwards,
+/// if frame pointers lead to frames that the last walk has found around the program. Equal hashes
+/// are of equal stacks. A walk of this stack has the same frames.
+#[inline(always)]
+pub(crate) fn hash(seed: StackHash, last: &LastStack, inside: &Inside<'_>) -> Option<Hashed> {
+    hash_from(unwinder(), registers::capture(), seed, last, inside)
+}
+
+#[inline(never)]
+fn hash_from(
+    unwinder: Unwinder,
+    here: Registers,
+    seed: StackHash,
+    last: &LastStack,
+    inside: &Inside<'_>,
+) -> Option<Hashed> {
+    if unwinder != Unwinder::FramePointers || inside.thread.is_learning.get() {
+        return None;
+    }
+    let own = inside.thread.bounds(inside)?;
+    frame_pointers::hash(here, own, seed, last)
+}
+
 #[inline(never)]
 fn walk_from(unwinder: Unwinder, here: Registers, last: &LastStack, inside: &Inside<'_>) -> bool {
     let is_complete = match (unwinder, inside.thread.bounds(inside)) {
@@ -141,12 +166,16 @@ fn walk_by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
 }
 
 fn walk_by_frame_pointers_only(here: Registers, own: StackBounds, last: &LastStack) -> bool {
-    let root = frame_pointers::walk_to_end(here, own, last);
     // Each chain of the thread ends at the same frame, where the C library starts the thread. A
     // chain that ends elsewhere is truncated.
-    if last.is_root(root) {
-        return true;
-    }
+    let end = frame_pointers::walk_to_end(here, own, last);
+    let root = match end {
+        ChainEnd::At(root) if !last.is_root(root) => root,
+        ChainEnd::Known | ChainEnd::At(_) => {
+            last.reusable.set(last.length.get());
+            return true;
+        }
+    };
     let is_complete = walk_by_reference(last);
     last.set_root(root);
     is_complete
@@ -234,6 +263,20 @@ pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
     .flatten()
 }
 
+/// Returns the hash of the stack from the caller's frame outwards, if a hook would look that up
+/// instead of walking. For tests.
+#[inline(never)]
+pub fn stack_hash() -> Option<u64> {
+    let here = registers::capture();
+    Thread::current(|thread| {
+        let inside = Inside::enter(thread)?;
+        let last = inside.last_stack()?;
+        let seed = StackHash::of_thread(thread.number());
+        hash_from(unwinder(), here, seed, last, &inside).map(|hashed| hashed.hash.first())
+    })
+    .flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,14 +307,17 @@ mod tests {
         }
         let last = LastStack::new();
         let own = crate::mem::sys::stack_bounds().expect("a thread has a stack");
-        let end = || frame_pointers::walk_to_end(registers::capture(), own, &last);
-        assert!(!last.is_root(end()));
+        let is_complete = |own| match frame_pointers::walk_to_end(registers::capture(), own, &last)
+        {
+            ChainEnd::Known => true,
+            ChainEnd::At(root) => last.is_root(root),
+        };
+        assert!(!is_complete(own));
         assert!(walk_by_frame_pointers_only(registers::capture(), own, &last));
-        assert!(last.is_root(end()));
+        assert!(is_complete(own));
         // A chain that ends elsewhere is truncated.
         let here = registers::capture();
-        let short = StackBounds { high: here.frame_pointer + 512, ..own };
-        assert!(!last.is_root(frame_pointers::walk_to_end(here, short, &last)));
+        assert!(!is_complete(StackBounds { high: here.frame_pointer + 512, ..own }));
     }
 
     #[test]

@@ -12,13 +12,21 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 /// that is in use.
 #[inline(always)]
 pub(crate) fn word_at(address: usize) -> usize {
+    word_from::<0>(address)
+}
+
+/// Returns the word that is `OFFSET` bytes from this address, as [`word_at`] does.
+#[inline(always)]
+pub(crate) fn word_from<const OFFSET: isize>(address: usize) -> usize {
     let word: usize;
     // In assembly, the compiler cannot assume that the bytes were ever written.
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller ensures that the word is mapped; the instruction writes only a register.
     unsafe {
-        std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
+        std::arch::asm!("mov {}, [{} + {}]", out(reg) word, in(reg) address, const OFFSET, options(nostack, readonly, preserves_flags));
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let address = address.wrapping_add_signed(OFFSET);
     #[cfg(target_arch = "aarch64")]
     let address = if tags_memory() { with_tag(address) } else { address };
     #[cfg(target_arch = "aarch64")]
@@ -32,6 +40,28 @@ pub(crate) fn word_at(address: usize) -> usize {
         word = 0;
     }
     word
+}
+
+/// Returns the bits that differ between a word and the one in memory, `OFFSET` bytes from this
+/// address: 0 if they are equal.
+///
+/// The caller ensures that the address is mapped, like that of [`word_at`].
+#[inline(always)]
+pub(crate) fn differing_bits<const OFFSET: isize>(address: usize, word: usize) -> usize {
+    // One instruction, which the compiler cannot turn into a comparison and a branch.
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut bits = word;
+        // SAFETY: the caller ensures that the word is mapped; the instruction writes a register.
+        unsafe {
+            std::arch::asm!("xor {}, [{} + {}]", inout(reg) bits, in(reg) address, const OFFSET, options(nostack, readonly));
+        }
+        bits
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        word_at(address.wrapping_add_signed(OFFSET)) ^ word
+    }
 }
 
 /// Returns whether this processor has a tag for each 16 bytes of memory, which an address must have
@@ -107,6 +137,16 @@ pub(crate) fn is_readable(address: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_words_do_not_differ() {
+        let words = [0x1234_5678_9abc_def0_usize, 7];
+        let second = (&raw const words[1]).expose_provenance();
+        assert_eq!(differing_bits::<0>(second, 7), 0);
+        assert_eq!(differing_bits::<0>(second, 4), 3);
+        assert_eq!(differing_bits::<-8>(second, words[0]), 0);
+        assert_eq!(differing_bits::<-8>(second, words[0] ^ 1 << 63), 1 << 63);
+    }
 
     #[test]
     fn unmapped_addresses_are_not_readable() {

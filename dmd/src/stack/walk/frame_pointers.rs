@@ -3,90 +3,224 @@
 //! Libraries may have been built without. From the first library frame on, call frame information
 //! leads further.
 
-use super::frames::{self, End};
-use super::last::{LastStack, verify};
+use super::frames::{self, End, Ended};
+use super::last::{Frame, LastStack, MAX_FRAMES, OWN_FRAMES, Progress, Reuse};
 use super::modules::{self, AddressRange};
 use super::registers::Registers;
 use super::rule::WORD;
 use crate::mem::sys;
 use crate::mem::sys::StackBounds;
+use crate::stack::stack_cache::StackHash;
+
+/// The offset of the return address from the frame pointer, in bytes.
+const RETURN_ADDRESS: isize = WORD.cast_signed();
 
 /// Walks the stack, and returns whether it is complete. Returns `None` if frame pointers do not
-/// lead to the thread's outermost frame.
-#[inline(always)]
+/// lead to the thread's outermost frame, or an opaque frame of the last stack is in the way.
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Option<bool> {
     let AddressRange { low, high } = modules::own_range();
     let length = high - low;
-    let is_own = |code: usize| code.wrapping_sub(low) < length;
-    let chain = follow_chain(here, own, last, is_own);
-    if !chain.leaves_program {
-        return chain.is_too_long.then(|| last.commit_addresses(0, chain.count));
+    if here.stack_pointer < own.low {
+        return None;
     }
-    let count = chain.count;
-    let outer = match last.find(chain.end) {
-        Some(index) if verify(last.reusable(), index) == 0 => index + 1,
-        _ => library_frames(chain.end, own, last)?,
+    let mut progress = Progress::begin(here, last);
+    let ended = loop {
+        match progress.reuse() {
+            Reuse::Part => {}
+            Reuse::Rest => break Ended { end: End::Outermost, is_own: true },
+            Reuse::TooMany => break Ended { end: End::Truncated, is_own: true },
+            Reuse::UpToOpaque { .. } => return None,
+        }
+        let registers = progress.registers;
+        // What is no frame but an address of the stack leads to code that is not the program's.
+        let outer = outer_frame(registers, own)?;
+        if !progress.push(Frame { registers, saved: registers.frame_pointer }) {
+            break Ended { end: End::Truncated, is_own: true };
+        }
+        progress.registers = outer;
+        if outer.instruction.wrapping_sub(low) >= length {
+            // Usually the frames around the thread's first function, which are known.
+            let ended = frames::walk_on(&mut progress, own);
+            if ended.end != End::Outermost {
+                return None;
+            }
+            break ended;
+        }
     };
-    Some(last.commit_addresses(outer, count))
+    let is_complete = frames::commit(&progress, ended, OWN_FRAMES) == End::Outermost;
+    if is_complete {
+        last.find_around(|instruction| instruction.wrapping_sub(low) < length);
+    }
+    Some(is_complete)
 }
 
-/// Walks the remaining frames by the rules of libraries, and returns their number. They are usually
-/// the frames around the thread's first function.
-#[cold]
-#[inline(never)]
-fn library_frames(library: Registers, own: StackBounds, last: &LastStack) -> Option<usize> {
-    let end = frames::walk(library, own, last, 0);
-    (end == End::Outermost).then(|| last.length.get())
+/// The hash of a stack that was not walked.
+pub(crate) struct Hashed {
+    pub(crate) hash: StackHash,
+    /// False if the stack has more frames than are stored.
+    pub(crate) is_complete: bool,
 }
 
-/// Walks the stack along frame pointers alone, and returns the registers at the end of the chain.
-pub(crate) fn walk_to_end(here: Registers, own: StackBounds, last: &LastStack) -> Registers {
-    let chain = follow_chain(here, own, last, |_| true);
-    last.commit_addresses(0, chain.count);
-    chain.end
-}
-
-/// A chain of frames along frame pointers.
-struct Chain {
-    /// The number of frames in the program.
-    count: usize,
-    /// The registers where the chain leaves the program, or ends.
-    end: Registers,
-    /// True if the chain leaves the program; false if it ends.
-    leaves_program: bool,
-    /// True if the chain has more frames than the last stack can store.
-    is_too_long: bool,
-}
-
-/// Follows the chain while its code belongs to the program.
-#[inline(always)]
-fn follow_chain(
+/// Hashes the return addresses along frame pointers, then the known frames around the program.
+/// Returns `None` if frame pointers do not lead to these.
+///
+/// A chain is followed from the inside in any case. To hash its addresses costs less than to
+/// compare each with the last stack, and a stack whose site is known needs no more.
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn hash(
     here: Registers,
     own: StackBounds,
+    seed: StackHash,
     last: &LastStack,
-    is_own: impl Fn(usize) -> bool,
-) -> Chain {
-    // Each frame has two words to read: the caller's frame pointer, and the return address.
+) -> Option<Hashed> {
+    let AddressRange { low, high } = modules::own_range();
+    let length = high - low;
     let highest = own.high - 2 * WORD;
-    // A value that is not a frame but lies in this range is readable, and its code is not the
-    // program's.
-    let is_frame = |frame: usize, above: usize| above <= frame && frame <= highest;
     let mut frame = here.frame_pointer;
-    let mut count = 0;
-    if here.stack_pointer < own.low || !is_frame(frame, here.stack_pointer) {
-        return Chain { count, end: here, leaves_program: false, is_too_long: false };
+    if here.stack_pointer < own.low || frame < here.stack_pointer {
+        return None;
     }
-    loop {
-        let (outer, code) = (sys::word_at(frame), sys::word_at(frame + WORD));
-        let end =
-            Registers { stack_pointer: frame + 2 * WORD, instruction: code, frame_pointer: outer };
-        if !is_own(code) {
-            return Chain { count, end, leaves_program: true, is_too_long: false };
+    let mut hash = seed;
+    for _ in 0..MAX_FRAMES {
+        if frame > highest {
+            return None;
         }
-        let is_too_long = !last.push_address(&mut count, code);
-        if is_too_long || !is_frame(outer, frame + WORD) {
-            return Chain { count, end, leaves_program: false, is_too_long };
+        let outer = sys::word_at(frame);
+        let instruction = sys::word_from::<RETURN_ADDRESS>(frame);
+        if instruction.wrapping_sub(low) >= length {
+            let end =
+                Registers { stack_pointer: frame + 2 * WORD, instruction, frame_pointer: outer };
+            let hash = last.hash_with_around(end, hash)?;
+            return Some(Hashed { hash, is_complete: true });
+        }
+        hash = hash.with_frame(instruction);
+        if outer <= frame {
+            return None;
         }
         frame = outer;
+    }
+    Some(Hashed { hash: hash.with_frame(usize::MAX), is_complete: false })
+}
+
+/// The end of a walk along frame pointers alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChainEnd {
+    /// The outer frames are the last stack's, which was complete.
+    Known,
+    /// The registers at the end of the chain.
+    At(Registers),
+}
+
+/// Walks the stack along frame pointers alone, and commits the frames, which the next walk may not
+/// reuse.
+pub(crate) fn walk_to_end(here: Registers, own: StackBounds, last: &LastStack) -> ChainEnd {
+    let mut progress = Progress::begin(here, last);
+    let end = loop {
+        if matches!(progress.reuse(), Reuse::Rest) {
+            break ChainEnd::Known;
+        }
+        let registers = progress.registers;
+        let outer = outer_frame(registers, own);
+        let saved = if outer.is_some() { registers.frame_pointer } else { Frame::UNCHANGED };
+        match outer.filter(|_| progress.push(Frame { registers, saved })) {
+            Some(outer) => progress.registers = outer,
+            None => break ChainEnd::At(registers),
+        }
+    };
+    progress.commit(OWN_FRAMES);
+    last.reusable.set(0);
+    end
+}
+
+/// Returns the registers of the caller, if the frame pointer is an address of the stack above.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn outer_frame(registers: Registers, own: StackBounds) -> Option<Registers> {
+    let frame = registers.frame_pointer;
+    // Each frame has two words to read: the caller's frame pointer, and the return address.
+    let is_inside = registers.stack_pointer <= frame && frame <= own.high - 2 * WORD;
+    if !is_inside || !frame.is_multiple_of(WORD) {
+        return None;
+    }
+    let frame_pointer = sys::word_at(frame);
+    let instruction = sys::word_from::<RETURN_ADDRESS>(frame);
+    Some(Registers { stack_pointer: frame + 2 * WORD, instruction, frame_pointer })
+}
+
+#[cfg(all(test, target_arch = "x86_64", target_env = "gnu"))]
+mod tests {
+    use std::hint::black_box;
+
+    use super::*;
+    use crate::sample::unwinder::Unwinder;
+    use crate::stack::walk::{agrees, registers};
+
+    const SEED: StackHash = StackHash::EMPTY;
+
+    /// Hashes and walks the stack some calls further in, along one of two paths.
+    #[inline(never)]
+    fn at_depth(depth: usize, path: u32, last: &LastStack) -> Found {
+        let found = match (depth, path & 1) {
+            (0, _) => found(last),
+            (_, 0) => at_depth(depth - 1, path >> 1, last),
+            _ => at_depth(depth - 1, path >> 1, last),
+        };
+        // The calls above are no tail calls: each has a frame.
+        black_box(found)
+    }
+
+    struct Found {
+        /// The hash before the walk, and whether it is of all frames.
+        before: Option<(StackHash, bool)>,
+        is_complete: Option<bool>,
+        after: Option<(StackHash, bool)>,
+    }
+
+    #[inline(never)]
+    fn found(last: &LastStack) -> Found {
+        let own = sys::stack_bounds().expect("a thread has a stack");
+        let here = registers::capture();
+        let hash = || hash(here, own, SEED, last).map(|found| (found.hash, found.is_complete));
+        let before = hash();
+        let is_complete = walk(here, own, last);
+        Found { before, is_complete, after: hash() }
+    }
+
+    #[test]
+    fn equal_hashes_are_of_equal_stacks() {
+        modules::record_loaded(false);
+        if !agrees(Unwinder::FramePointers) {
+            // Not run: `$RUSTFLAGS` has replaced the workspace's flags.
+            return;
+        }
+        let last = LastStack::new();
+        let first = at_depth(5, 0b01011, &last);
+        assert_eq!((first.before, first.is_complete), (None, Some(true)), "nothing is known yet");
+        let of_first = first.after.expect("its outer frames are known");
+        assert!(of_first.1);
+        for (depth, path) in [(5, 0b01010), (5, 0b11011), (4, 0b0101), (6, 0b001_011)] {
+            let other = at_depth(depth, path, &last);
+            assert!(other.before.is_some_and(|other| other.0 != of_first.0), "{depth} {path:b}");
+            assert_eq!((other.before, other.is_complete), (other.after, Some(true)));
+        }
+        // Both calls of a path through the same lines are one stack.
+        let paths = [0b01011, 0b01011].map(|path| at_depth(5, path, &last).before);
+        assert_eq!(paths[0], paths[1]);
+    }
+
+    #[test]
+    fn a_stack_with_more_frames_than_are_stored_has_a_hash() {
+        modules::record_loaded(false);
+        if !agrees(Unwinder::FramePointers) {
+            // Not run: `$RUSTFLAGS` has replaced the workspace's flags.
+            return;
+        }
+        let last = LastStack::new();
+        at_depth(0, 0, &last);
+        let [deep, deeper] = [0, 1].map(|path| at_depth(2 * MAX_FRAMES, path, &last));
+        assert_eq!((deep.before, deep.is_complete), (deep.after, Some(false)));
+        assert_eq!(deep.before.map(|(_, is_complete)| is_complete), Some(false));
+        // They differ outside of the frames that are stored.
+        assert_eq!(deep.before, deeper.before);
     }
 }

@@ -1,11 +1,10 @@
 //! The walk by unwind rules: frame by frame outwards, until it meets unchanged frames of the last
 //! stack.
 
-use std::cell::Cell;
 use std::hint::select_unpredictable;
 
 use super::cfi;
-use super::last::{Frame, LastStack, verify};
+use super::last::{Frame, LastStack, Progress, Reuse};
 use super::memory::{FrameWords, Memory};
 use super::registers::Registers;
 use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
@@ -20,6 +19,14 @@ pub(crate) enum End {
     Truncated,
     /// It reached a rule that only the reference unwinder can follow.
     Unsupported,
+}
+
+/// The end of a walk.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) end: End,
+    /// True if the walk has stayed on the thread's own stack.
+    pub(crate) is_own: bool,
 }
 
 /// The registers of the current frame.
@@ -41,46 +48,53 @@ struct Step<'thread> {
 
 /// Walks outwards from `start`, and commits the frames to the thread's last stack, without the
 /// innermost `skip`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: usize) -> End {
-    let mut memory = Memory::new(own, start.stack_pointer, &last.copied);
-    // Three values, not one struct, so that they stay in registers.
-    let Registers { mut stack_pointer, mut instruction, mut frame_pointer } = start;
-    let (mut same, mut new) = (0, 0);
+    let mut progress = Progress::begin(start, last);
+    let ended = walk_on(&mut progress, own);
+    commit(&progress, ended, skip)
+}
+
+/// Commits the frames of a walk that has ended.
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn commit(progress: &Progress<'_>, Ended { end, is_own }: Ended, skip: usize) -> End {
+    let end = if progress.commit(skip) { end } else { End::Truncated };
+    let last = progress.last;
+    last.reusable.set(if end == End::Outermost && is_own { last.length.get() } else { 0 });
+    end
+}
+
+/// Walks outwards from the current frame by unwind rules.
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
+    let start = progress.registers.stack_pointer;
+    let mut memory = Memory::new(own, start, &progress.last.copied);
     let end = 'walk: loop {
         // The fast path: plain rules, and frames of the last stack. Nearly all frames take it.
         let mut is_interrupted = false;
         loop {
-            let registers = Registers { stack_pointer, instruction, frame_pointer };
-            if let Some(index) = last.find(registers) {
-                let verified = verify(last.reusable(), index);
-                let Some(frame) = last.reusable().get(verified).map(Cell::get) else { break };
-                if verified == 0 && !frame.is_opaque() {
-                    same = index + 1;
-                    break 'walk End::Outermost;
-                }
-                if !last.push_reused(&mut new, verified + 1, index) {
-                    break 'walk End::Truncated;
-                }
-                Registers { stack_pointer, instruction, frame_pointer } = frame.registers;
-                if frame.is_opaque() {
-                    is_interrupted = frame.is_interrupted();
+            match progress.reuse() {
+                Reuse::Part => {}
+                Reuse::Rest => break 'walk End::Outermost,
+                Reuse::TooMany => break 'walk End::Truncated,
+                Reuse::UpToOpaque { is_interrupted: is } => {
+                    is_interrupted = is;
                     break;
                 }
             }
-            let registers = Registers { stack_pointer, instruction, frame_pointer };
-            let Some(rule) = cfi::cached_plain(instruction.wrapping_sub(1)) else { break };
+            let registers = progress.registers;
+            let code = registers.instruction.wrapping_sub(1);
+            let Some(rule) = cfi::cached_plain(code) else { break };
             let Some(PlainStep { saved, caller }) = caller(registers, rule, memory) else { break };
-            if caller.instruction == 0 || !last.push(&mut new, Frame { registers, saved }) {
+            if caller.instruction == 0 || !progress.push(Frame { registers, saved }) {
                 break;
             }
-            Registers { stack_pointer, instruction, frame_pointer } = caller;
+            progress.registers = caller;
         }
-        let registers = Registers { stack_pointer, instruction, frame_pointer };
-        let mut position = Position { registers, is_interrupted };
+        let mut position = Position { registers: progress.registers, is_interrupted };
         loop {
             let Step { frame, next } = step_slow(position, memory);
-            if frame.is_some_and(|frame| !last.push(&mut new, frame)) {
+            if frame.is_some_and(|frame| !progress.push_opaque(frame)) {
                 break 'walk End::Truncated;
             }
             match next {
@@ -91,13 +105,12 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
                 break;
             }
         }
-        Registers { stack_pointer, instruction, frame_pointer } = position.registers;
+        progress.registers = position.registers;
+        if memory.has_left_own_stack() {
+            progress.look_for_all();
+        }
     };
-    let is_complete = last.commit(same, new, skip);
-    let end = if is_complete { end } else { End::Truncated };
-    let is_reusable = end == End::Outermost && !memory.has_left_own_stack();
-    last.reusable.set(if is_reusable { last.length.get() } else { 0 });
-    end
+    Ended { end, is_own: !memory.has_left_own_stack() }
 }
 
 /// A step by a plain rule.
@@ -109,7 +122,7 @@ struct PlainStep {
 
 /// Returns the caller by a plain rule, and the address of its saved frame pointer. Returns `None`
 /// if the rule does not lead up the stack.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn caller(registers: Registers, rule: PlainRule, memory: Memory<'_>) -> Option<PlainStep> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
     // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
@@ -276,10 +289,10 @@ mod tests {
         modules::record_loaded(false);
         let last = LastStack::new();
         assert_eq!(walk_at_depth(0, &last), End::Outermost);
-        assert_eq!(last.reusable().len(), last.length.get());
+        assert_eq!(last.reusable.get(), last.length.get());
         assert_eq!(walk_at_depth(2 * MAX_FRAMES, &last), End::Truncated);
-        assert!(last.length.get() > 0 && last.reusable().is_empty());
+        assert!(last.length.get() > 0 && last.reusable.get() == 0);
         assert_eq!(walk_at_depth(3, &last), End::Outermost);
-        assert_eq!(last.reusable().len(), last.length.get());
+        assert_eq!(last.reusable.get(), last.length.get());
     }
 }

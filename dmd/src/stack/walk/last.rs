@@ -5,13 +5,17 @@
 #![expect(unsafe_code, reason = "zeros are an empty stack")]
 
 use std::cell::Cell;
+use std::hint::select_unpredictable;
+use std::slice::Iter;
 
 mod addresses;
 mod frame;
+mod progress;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::frame::Frame;
+pub(crate) use self::progress::{Progress, Reuse};
 use super::memory::CopiedWords;
 use super::registers::Registers;
 use super::rule::WORD;
@@ -33,12 +37,11 @@ pub(crate) struct LastStack {
     /// valid.
     pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
     pub(crate) hashed: Cell<usize>,
-    /// A hash table from stack pointers to indices of frames. An entry may be stale, so a look-up
-    /// checks the frame.
-    index: [Cell<u8>; INDEX_SLOTS],
-    /// The return addresses of the current walk along frame pointers, from the innermost frame
-    /// outwards.
-    addresses: [Cell<usize>; NEW_FRAMES],
+    /// The index of the innermost opaque frame, or 0.
+    opaque: Cell<usize>,
+    /// The number of outermost frames around the program: of the C library that has started the
+    /// thread.
+    around: Cell<usize>,
     /// The registers where chains of frame pointers end on this thread; zeros if that is not known.
     root: Cell<Registers>,
     /// The frames of the current walk, from the innermost outwards, up to the first reused frame.
@@ -51,21 +54,13 @@ pub(crate) struct LastStack {
 /// other frames, which depend on the build, are dropped when a stack is interned.
 pub(crate) const OWN_FRAMES: usize = 1;
 
-const INDEX_SLOTS: usize = 256;
-const _: () = assert!(MAX_FRAMES <= 1 << 8, "an index is a byte");
-
-const NEW_FRAMES: usize = MAX_FRAMES + OWN_FRAMES;
+/// The number of frames that a walk may find.
+pub(crate) const NEW_FRAMES: usize = MAX_FRAMES + OWN_FRAMES;
 
 const EMPTY_FRAME: Frame = Frame {
     registers: Registers { stack_pointer: 0, instruction: 0, frame_pointer: 0 },
     saved: Frame::UNCHANGED,
 };
-
-/// Stack pointers are aligned to 16 at calls.
-#[inline(always)]
-fn index_slot(registers: Registers) -> usize {
-    (registers.stack_pointer >> 4) % INDEX_SLOTS
-}
 
 fn address_of_frame_pointer(frame: &Cell<Frame>) -> usize {
     frame.as_ptr().expose_provenance() + std::mem::offset_of!(Frame, registers.frame_pointer)
@@ -83,8 +78,8 @@ impl LastStack {
             reusable: Cell::new(0),
             hashes: [const { Cell::new(StackHash::EMPTY) }; MAX_FRAMES],
             hashed: Cell::new(0),
-            index: [const { Cell::new(0) }; INDEX_SLOTS],
-            addresses: [const { Cell::new(0) }; NEW_FRAMES],
+            opaque: Cell::new(0),
+            around: Cell::new(0),
             root: Cell::new(EMPTY_FRAME.registers),
             new: [const { Cell::new(EMPTY_FRAME) }; NEW_FRAMES],
             copied: CopiedWords::new(),
@@ -92,91 +87,128 @@ impl LastStack {
     }
 
     /// Returns the frames that may be reused.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn reusable(&self) -> &[Cell<Frame>] {
         self.frames.get(..self.reusable.get()).unwrap_or(&[])
     }
 
-    /// Returns the index of the frame with these registers, if it may be reused.
-    #[inline(always)]
-    pub(crate) fn find(&self, registers: Registers) -> Option<usize> {
-        let index = usize::from(self.index.get(index_slot(registers))?.get());
-        let frame = self.frames.get(index % MAX_FRAMES)?.get();
-        // The stack pointer first: if the frame is not in the last stack, it differs.
-        let is_same = frame.registers.stack_pointer == registers.stack_pointer
-            && frame.registers.instruction == registers.instruction
-            && frame.registers.frame_pointer == registers.frame_pointer
-            && index < self.reusable.get()
-            && !frame.is_opaque();
-        is_same.then_some(index)
+    /// Verifies the frames outwards from frame `from`, which the walk has reached. Returns the
+    /// index of the outermost verified frame.
+    ///
+    /// A frame is verified if its inner frame is, and the inner frame's return address and saved
+    /// frame pointer still lead to it. Both words lie above the stack pointer of the frame that the
+    /// walk has reached, on the thread's own stack, so all are readable before the first is
+    /// verified.
+    // Not inlined: in a function of its own, all values are in registers.
+    #[inline(never)]
+    pub(crate) fn verify(&self, from: usize) -> usize {
+        let outermost = self.opaque.get();
+        if outermost > from {
+            return self.verify_from_inside(from);
+        }
+        // In fours, without a branch for each frame.
+        let mut frames = self.frames.get(outermost..=from).unwrap_or(&[]);
+        while let Some((outer, [fourth, third, second, first])) = frames.split_last_chunk::<4>()
+            && let Some(fifth) = outer.last()
+            && (difference(second, first)
+                | difference(third, second)
+                | difference(fourth, third)
+                | difference(fifth, fourth))
+                == 0
+        {
+            frames = outer;
+        }
+        while let Some((inner, outer)) = frames.split_last()
+            && let Some(next) = outer.last()
+            && difference(next, inner) == 0
+        {
+            frames = outer;
+        }
+        outermost + frames.len().saturating_sub(1)
     }
 
-    /// Appends frames of the last stack to the current walk. Returns `false` if there is
-    /// no space.
+    /// Verifies the frames outwards from one inside an opaque frame.
     #[cold]
+    #[inline(never)]
+    fn verify_from_inside(&self, from: usize) -> usize {
+        let mut verified = from;
+        for pair in self.frames.get(..=from).unwrap_or(&[]).windows(2).rev() {
+            let [outer, inner] = pair else { break };
+            if inner.get().is_opaque() || difference(outer, inner) != 0 {
+                break;
+            }
+            verified -= 1;
+        }
+        verified
+    }
+
+    /// Returns the places for the frames of the current walk, after the first `count`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn places(&self, count: usize) -> Iter<'_, Cell<Frame>> {
+        self.new.get(count..).unwrap_or(&[]).iter()
+    }
+
+    /// Appends frames of the last stack to the `count` frames of the current walk, and returns the
+    /// places after them; `None` if there is no space.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn push_reused(
         &self,
-        count: &mut usize,
+        count: usize,
         outermost: usize,
         innermost: usize,
-    ) -> bool {
+    ) -> Option<Iter<'_, Cell<Frame>>> {
         let frames = self.frames.get(outermost..=innermost).unwrap_or(&[]);
+        let (places, rest) = self.new.get(count..)?.split_at_checked(frames.len())?;
         let own = self.frames.as_ptr_range();
         let own = own.start.addr()..own.end.addr();
-        frames.iter().rev().all(|frame| {
+        for (place, frame) in places.iter().zip(frames.iter().rev()) {
             let mut frame = frame.get();
             if own.contains(&frame.saved) {
                 frame.saved = Frame::UNCHANGED;
             }
-            self.push(count, frame)
-        })
-    }
-
-    /// Appends a frame to the current walk. Returns `false` if there is no space.
-    #[inline(always)]
-    pub(crate) fn push(&self, count: &mut usize, frame: Frame) -> bool {
-        let Some(place) = self.new.get(*count) else { return false };
-        place.set(frame);
-        *count += 1;
-        true
+            place.set(frame);
+        }
+        Some(rest.iter())
     }
 
     /// Ends a walk: the stack is `same` reused frames and the `walked` frames without the innermost
-    /// `skip`. Returns whether all fit; otherwise the outermost are dropped.
-    #[inline(always)]
-    pub(crate) fn commit(&self, same: usize, walked: usize, skip: usize) -> bool {
-        let new = walked.saturating_sub(skip);
-        let over = (same + new).saturating_sub(MAX_FRAMES);
+    /// `skip`. `has_opaque` states whether one of the walked frames is opaque. Returns whether all
+    /// fit; otherwise the outermost are dropped.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn commit(&self, same: usize, walked: usize, skip: usize, has_opaque: bool) -> bool {
+        let own = skip.min(walked);
+        let new = self.new.get(own..walked).unwrap_or(&[]);
+        let over = (same + new.len()).saturating_sub(MAX_FRAMES);
         if over > 0 {
             self.drop_outermost(over, same);
         }
         let same = same.saturating_sub(over);
-        let places = self.frames.get(same..).unwrap_or(&[]).iter();
-        let own = skip.min(walked);
-        let frames = self.new.get(own..walked).unwrap_or(&[]).iter().rev();
-        let mut outer = self.frames.get(same.wrapping_sub(1));
-        for ((index, place), frame) in (same..).zip(places).zip(frames) {
+        let places = self.frames.get(same..).unwrap_or(&[]);
+        let mut outer = match self.frames.get(same.wrapping_sub(1)) {
+            Some(outer) => address_of_frame_pointer(outer),
+            None => Frame::UNCHANGED,
+        };
+        for (place, frame) in places.iter().zip(new.iter().rev()) {
             let mut frame = frame.get();
-            self.index_frame(frame.registers, index);
-            if frame.saved == Frame::UNCHANGED
-                && let Some(outer) = outer
-            {
-                frame.saved = address_of_frame_pointer(outer);
-            }
+            let is_unchanged = frame.saved == Frame::UNCHANGED;
+            frame.saved = select_unpredictable(is_unchanged, outer, frame.saved);
             place.set(frame);
-            outer = Some(place);
+            outer = address_of_frame_pointer(place);
         }
-        self.length.set((same + new).min(MAX_FRAMES));
+        self.length.set((same + new.len()).min(MAX_FRAMES));
         self.hashed.set(if over > 0 { 0 } else { self.hashed.get().min(same) });
+        if has_opaque || self.opaque.get() >= same {
+            self.find_opaque();
+        }
         over == 0
     }
 
-    #[inline(always)]
-    fn index_frame(&self, registers: Registers, index: usize) {
-        #[expect(clippy::cast_possible_truncation, reason = "there are at most 256 frames")]
-        if let Some(place) = self.index.get(index_slot(registers)) {
-            place.set(index as u8);
-        }
+    #[cold]
+    #[inline(never)]
+    fn find_opaque(&self) {
+        let frames = self.frames.get(..self.length.get()).unwrap_or(&[]);
+        self.opaque.set(frames.iter().rposition(|frame| frame.get().is_opaque()).unwrap_or(0));
     }
 
     #[cold]
@@ -218,27 +250,30 @@ impl LastStack {
     }
 }
 
-/// Verifies the frames of the last stack outwards from frame `from`, which the walk has reached.
-/// Returns the index of the outermost verified frame.
-///
-/// A frame is verified if its inner frame is, and the inner frame's return address and saved frame
-/// pointer still lead to it. Both words lie above the stack pointer of the frame that the walk has
-/// reached, on the thread's own stack.
-#[inline(always)]
-pub(crate) fn verify(frames: &[Cell<Frame>], from: usize) -> usize {
-    let pairs = frames.get(..=from).unwrap_or(&[]).windows(2).rev();
-    let mut verified = from;
-    for pair in pairs {
-        let [outer, inner] = pair else { break };
-        let (Registers { stack_pointer, instruction, frame_pointer }, inner) =
-            (outer.get().registers, inner.get());
-        if inner.is_opaque()
-            || sys::word_at(stack_pointer.wrapping_sub(WORD)) != instruction
-            || sys::word_at(inner.saved) != frame_pointer
-        {
-            break;
+/// Returns the index of the frame with these registers, if it is one of `frames`, which may be
+/// reused. Removes those from `frames` that the walk has passed: outer frames have higher stack
+/// pointers.
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn find(registers: Registers, frames: &mut Iter<'_, Cell<Frame>>) -> Option<usize> {
+    loop {
+        let mut outer = frames.clone();
+        let frame = outer.next_back()?.get();
+        if frame.registers.stack_pointer >= registers.stack_pointer {
+            let is_same = frame.registers.stack_pointer == registers.stack_pointer
+                && frame.registers.instruction == registers.instruction
+                && frame.registers.frame_pointer == registers.frame_pointer
+                && !frame.is_opaque();
+            return is_same.then(|| outer.len());
         }
-        verified -= 1;
+        *frames = outer;
     }
-    verified
+}
+
+/// Returns 0 if the words that lead from a frame to its outer one are unchanged.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn difference(outer: &Cell<Frame>, inner: &Cell<Frame>) -> usize {
+    let Registers { stack_pointer, instruction, frame_pointer } = outer.get().registers;
+    const RETURN_ADDRESS: isize = -WORD.cast_signed();
+    sys::differing_bits::<RETURN_ADDRESS>(stack_pointer, instruction)
+        | sys::differing_bits::<0>(inner.get().saved, frame_pointer)
 }

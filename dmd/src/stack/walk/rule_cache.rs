@@ -68,12 +68,12 @@ impl RuleCache {
 
     #[inline(never)]
     fn plain_in_row(&self, code: usize) -> Option<PlainRule> {
-        match self.get(code)? {
-            CachedRule::Permanent(rule) if PackedRule::are_plain(rule.bits().into()) => {
-                Some(rule.plain())
-            }
-            _ => None,
-        }
+        let row = row_of(self.words.get(ENTRIES)?, code)?;
+        let tag = tag(code);
+        (1..ROW).find_map(|step| {
+            let word = row.get((home_slot(code) + step) % ROW)?.load(Relaxed);
+            PackedRule::are_plain(word ^ tag).then(|| rule(word).plain())
+        })
     }
 
     /// Inserts a rule of permanent code. In a full row it replaces an entry.

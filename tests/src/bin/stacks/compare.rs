@@ -34,6 +34,14 @@ static ALLOCATED: AtomicBool = AtomicBool::new(false);
 static EQUAL: AtomicU64 = AtomicU64::new(0);
 static DIFFERENT: Mutex<Option<Different>> = Mutex::new(None);
 
+/// The stacks that were met by their hash: the high half of the hash, and a sum of the frames.
+static BY_HASH: [AtomicU64; 1 << 16] = [const { AtomicU64::new(0) }; 1 << 16];
+/// The number of stacks that had a hash, of those whose hash was met before, and of those that
+/// differ from the one met before.
+static HASHED: AtomicU64 = AtomicU64::new(0);
+static MET_AGAIN: AtomicU64 = AtomicU64::new(0);
+static CONFUSED: AtomicU64 = AtomicU64::new(0);
+
 /// Two stacks that should be equal, the innermost frame first.
 struct Different {
     kind: Kind,
@@ -50,7 +58,7 @@ pub(crate) fn compared() -> u64 {
 }
 
 pub(crate) fn all_agree() -> bool {
-    compared() == EQUAL.load(Relaxed)
+    compared() == EQUAL.load(Relaxed) && CONFUSED.load(Relaxed) == 0
 }
 
 /// Takes the stack from here outwards, both ways. Neither may allocate: signal handlers call this
@@ -61,6 +69,7 @@ pub(crate) fn take(kind: Kind) {
     let allocations = || memreport::heap_counters().map(|counters| counters.allocations);
     let before = allocations();
     let (length, is_whole) = dmd::__private::stack(&mut own).unwrap_or((0, false));
+    let hash = dmd::__private::stack_hash();
     ALLOCATED.fetch_or(allocations() != before, Relaxed);
     let mut count = 0;
     let mut found = false;
@@ -77,6 +86,9 @@ pub(crate) fn take(kind: Kind) {
     backtrace::trace(keep);
     let own = &own[1.min(length)..length];
     let reference = &reference[..count];
+    if let Some(hash) = hash {
+        meet(hash, &reference[..count.min(KEPT - 1)]);
+    }
     let expected = &reference[..count.min(KEPT - 1)];
     let equal = found && own == expected && is_whole == (count < KEPT);
     COMPARED[kind as usize].fetch_add(1, Relaxed);
@@ -88,6 +100,22 @@ pub(crate) fn take(kind: Kind) {
     }
 }
 
+/// Compares a stack with the last one of the same hash.
+fn meet(hash: u64, frames: &[usize]) {
+    HASHED.fetch_add(1, Relaxed);
+    let sum = frames.iter().fold(0_u64, |sum, frame| {
+        sum.rotate_left(5).wrapping_add(*frame as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    let word = hash & 0xffff_ffff_0000_0000 | sum >> 32;
+    let Ok(index) = usize::try_from(hash % BY_HASH.len() as u64) else { return };
+    let place = &BY_HASH[index];
+    let before = place.swap(word, Relaxed);
+    if before >> 32 == word >> 32 {
+        MET_AGAIN.fetch_add(1, Relaxed);
+        CONFUSED.fetch_add(u64::from(before != word), Relaxed);
+    }
+}
+
 /// Prints the counts of compared stacks. Returns `false` if any differ, or if taking them
 /// allocated.
 pub(crate) fn report(out: &mut dyn Write) -> io::Result<bool> {
@@ -95,6 +123,9 @@ pub(crate) fn report(out: &mut dyn Write) -> io::Result<bool> {
         writeln!(out, "{kind:?}: {}", count.load(Relaxed))?;
     }
     writeln!(out, "compared: {}, equal: {}", compared(), EQUAL.load(Relaxed))?;
+    let [hashed, again, confused] =
+        [&HASHED, &MET_AGAIN, &CONFUSED].map(|count| count.load(Relaxed));
+    writeln!(out, "hashed: {hashed}, met again: {again}, confused: {confused}")?;
     if ALLOCATED.load(Relaxed) {
         writeln!(out, "taking a stack allocated")?;
     }

@@ -1,63 +1,44 @@
-//! Last stacks of addresses alone: from a walk along frame pointers, or from the reference
-//! unwinder.
+//! The outer ends of chains of frame pointers, and last stacks of addresses alone: from the
+//! reference unwinder.
 
 use std::cell::Cell;
 
-use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES};
+use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, difference};
+use crate::stack::stack_cache::StackHash;
 use crate::stack::walk::registers::Registers;
 
 /// The C library has at most this many frames outside a thread's first function.
 const NEAR_ROOT: usize = 4;
 
 impl LastStack {
-    /// Appends a return address to the current walk along frame pointers. Returns `false` if there
-    /// is no space.
-    #[inline(always)]
-    pub(crate) fn push_address(&self, count: &mut usize, address: usize) -> bool {
-        let Some(place) = self.addresses.get(*count) else { return false };
-        place.set(address);
-        *count += 1;
-        true
-    }
-
-    /// Ends a walk along frame pointers: the stack is the `outer` outermost frames of the last
-    /// stack and the pushed addresses. Returns whether all fit.
-    #[inline(always)]
-    pub(crate) fn commit_addresses(&self, outer: usize, pushed: usize) -> bool {
-        let pushed = self.addresses.get(..pushed).unwrap_or(&[]);
-        let length = outer + pushed.len();
-        if length > MAX_FRAMES {
-            self.commit_truncated(outer, pushed);
-            return false;
-        }
-        let frames = self.frames.get(outer..).unwrap_or(&[]).iter();
-        let differs = |(frame, code): (&Cell<Frame>, &Cell<usize>)| {
-            frame.get().registers.instruction != code.get()
-        };
-        let same = frames.zip(pushed.iter().rev()).position(differs).unwrap_or(pushed.len());
-        let unchanged = self.length.get().min(outer + same);
-        let new = pushed.iter().rev().skip(unchanged.saturating_sub(outer));
-        for (place, code) in self.frames.get(unchanged..).unwrap_or(&[]).iter().zip(new) {
-            // The other fields are not read: the frame is not reusable.
-            let mut frame = place.get();
-            frame.registers.instruction = code.get();
-            place.set(frame);
-        }
-        self.length.set(length);
-        self.reusable.set(self.reusable.get().min(outer));
-        self.hashed.set(self.hashed.get().min(unchanged));
-        true
-    }
-
+    /// Finds the frames around the program: of the C library that has started the thread, and
+    /// outside of these perhaps the program's own first function.
     #[cold]
-    fn commit_truncated(&self, outer: usize, pushed: &[Cell<usize>]) {
-        let mut addresses = [0; MAX_FRAMES];
-        let outer = self.frames.get(..outer).unwrap_or(&[]).iter().rev();
-        let all = pushed.iter().map(Cell::get).chain(outer.map(|frame| frame.get().address()));
-        for (place, address) in addresses.iter_mut().zip(all) {
-            *place = address;
+    pub(crate) fn find_around(&self, is_of_program: impl Fn(usize) -> bool) {
+        let mut frames = self.reusable().iter().map(|frame| frame.get().address()).enumerate();
+        let first = frames.find(|(_, address)| !is_of_program(*address));
+        let inner = first.and_then(|_| frames.find(|(_, address)| is_of_program(*address)));
+        self.around.set(inner.map_or(0, |(index, _)| index));
+    }
+
+    /// Adds the frames around the program to the hash of a stack. Returns `None` if the stack does
+    /// not lead there by these registers.
+    #[inline(always)]
+    pub(crate) fn hash_with_around(&self, end: Registers, hash: StackHash) -> Option<StackHash> {
+        let around = self.reusable().get(..self.around.get())?;
+        let innermost = around.last()?.get();
+        let is_unchanged = |pair: &[Cell<Frame>]| match pair {
+            [outer, inner] => !inner.get().is_opaque() && difference(outer, inner) == 0,
+            _ => true,
+        };
+        if innermost.registers != end
+            || around.first()?.get().is_opaque()
+            || !around.windows(2).all(is_unchanged)
+        {
+            return None;
         }
-        self.replace_by_addresses(&addresses);
+        let addresses = around.iter().rev().map(|frame| frame.get().address());
+        Some(addresses.fold(hash, StackHash::with_frame))
     }
 
     /// Returns whether all chains of frame pointers on this thread end at these registers.

@@ -1,5 +1,7 @@
 //! Last stacks of hand-made frames: reuse, verification and overflow.
 
+use std::ops::Range;
+
 use super::*;
 
 /// A stack of these return addresses, from the innermost frame outwards. A frame has four words:
@@ -23,12 +25,27 @@ impl Stack {
 
     /// Commits the frames from `inner` to `outer`, as a walk does.
     fn keep(&self, last: &LastStack, inner: usize, outer: usize, same: usize) {
-        let mut new = 0;
-        for index in inner..outer {
+        self.keep_with(last, inner..outer, same, None);
+    }
+
+    /// Commits frames, of which one may be opaque.
+    fn keep_with(
+        &self,
+        last: &LastStack,
+        indices: Range<usize>,
+        same: usize,
+        opaque: Option<usize>,
+    ) {
+        let mut places = last.places(0);
+        for index in indices {
             let code = index.checked_sub(1).map_or(1, |index| self.words[4 * index + 3].get());
-            assert!(last.push(&mut new, self.frame(index, code, index % 2 == 0)));
+            let mut frame = self.frame(index, code, index % 2 == 0);
+            if opaque == Some(index) {
+                frame.saved = Frame::OPAQUE;
+            }
+            places.next().expect("there is space").set(frame);
         }
-        assert!(last.commit(same, new, 0));
+        assert!(last.commit(same, NEW_FRAMES - places.len(), 0, opaque.is_some()));
         last.reusable.set(last.length.get());
     }
 }
@@ -45,21 +62,22 @@ fn unchanged_frames_are_verified_and_changed_ones_are_not() {
     stack.keep(&last, 0, 6, 0);
     assert_eq!(addresses(&last), [1, 10, 20, 30, 40, 50]);
     let registers = stack.frame(2, 20, false).registers;
-    assert_eq!(last.find(registers), Some(3));
-    assert_eq!(last.find(Registers { instruction: 21, ..registers }), None);
-    assert_eq!(last.find(Registers { frame_pointer: 1, ..registers }), None);
-    assert_eq!(verify(last.reusable(), 3), 0);
+    let find = |registers| find(registers, &mut last.reusable().iter());
+    assert_eq!(find(registers), Some(3));
+    assert_eq!(find(Registers { instruction: 21, ..registers }), None);
+    assert_eq!(find(Registers { frame_pointer: 1, ..registers }), None);
+    assert_eq!(last.verify(3), 0);
     // Another caller.
     stack.words[4 * 3 + 3].set(41);
-    assert_eq!(verify(last.reusable(), 3), 2);
+    assert_eq!(last.verify(3), 2);
     stack.words[4 * 3 + 3].set(40);
     // Another saved frame pointer, in a frame that saves it.
     stack.words[4 * 4].set(7);
-    assert_eq!(verify(last.reusable(), 3), 1);
+    assert_eq!(last.verify(3), 1);
     stack.words[4 * 4].set(0);
     // In a frame that does not save it, the word may change.
     stack.words[4 * 3].set(7);
-    assert_eq!(verify(last.reusable(), 3), 0);
+    assert_eq!(last.verify(3), 0);
 }
 
 #[test]
@@ -72,7 +90,7 @@ fn walked_frames_replace_those_that_returned() {
     stack.keep(&last, 3, 4, 2);
     assert_eq!(addresses(&last), [30, 40, 50]);
     assert_eq!(last.hashed.get(), 2);
-    assert_eq!(verify(last.reusable(), 2), 0);
+    assert_eq!(last.verify(2), 0);
 }
 
 #[test]
@@ -81,11 +99,10 @@ fn a_deep_stack_keeps_its_innermost_frames() {
     let codes: Vec<usize> = (1..=MAX_FRAMES).map(|code| 10 * code).collect();
     let stack = Stack::new(&codes);
     stack.keep(&last, 0, MAX_FRAMES, 0);
-    let mut new = 0;
-    for code in [7, 8] {
-        assert!(last.push(&mut new, stack.frame(0, code, false)));
+    for (place, code) in last.places(0).zip([7, 8]) {
+        place.set(stack.frame(0, code, false));
     }
-    assert!(!last.commit(MAX_FRAMES, new, 0));
+    assert!(!last.commit(MAX_FRAMES, 2, 0, false));
     let kept = addresses(&last);
     assert_eq!(kept.len(), MAX_FRAMES);
     assert_eq!(kept[..4], [7, 8, 1, 10]);
@@ -93,26 +110,67 @@ fn a_deep_stack_keeps_its_innermost_frames() {
 }
 
 #[test]
-fn along_frame_pointers_only_differing_frames_are_written() {
+fn frames_that_the_walk_has_passed_are_not_looked_at_again() {
     let last = LastStack::new();
-    let stack = Stack::new(&[10, 20, 30]);
-    stack.keep(&last, 0, 3, 0);
-    let commit_addresses = |pushed: &[usize]| {
-        let mut count = 0;
-        for address in pushed {
-            assert!(last.push_address(&mut count, *address));
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
+    stack.keep(&last, 0, 6, 0);
+    let mut left = last.reusable().iter();
+    // Frame 3 from inside is the third from outside.
+    let fourth = stack.frame(3, 30, false).registers;
+    assert_eq!(find(fourth, &mut left), Some(2));
+    assert_eq!(left.len(), 3);
+    let inner = stack.frame(1, 10, false).registers;
+    assert_eq!(find(inner, &mut left), None);
+    let above_all = Registers { stack_pointer: usize::MAX, ..inner };
+    assert_eq!((find(above_all, &mut left), left.len()), (None, 0));
+    assert_eq!(find(fourth, &mut left), None);
+}
+
+#[test]
+fn every_number_of_frames_is_verified_up_to_the_changed_one() {
+    let last = LastStack::new();
+    let codes: Vec<usize> = (1..=20).map(|code| 10 * code).collect();
+    let stack = Stack::new(&codes);
+    stack.keep(&last, 0, 20, 0);
+    for from in 0..20 {
+        assert_eq!(last.verify(from), 0);
+        // The frame `changed` from outside is reached by the word of its inner one.
+        for changed in 0..from {
+            let word = &stack.words[4 * (18 - changed) + 3];
+            let before = word.replace(1);
+            assert_eq!(last.verify(from), changed + 1, "from {from}");
+            word.set(before);
         }
-        let fits = last.commit_addresses(2, count);
-        (fits, addresses(&last))
-    };
-    assert_eq!(commit_addresses(&[5, 6, 7]), (true, vec![5, 6, 7, 10, 20]));
-    last.hashed.set(5);
-    assert_eq!(commit_addresses(&[4, 6, 7]), (true, vec![4, 6, 7, 10, 20]));
-    assert_eq!(last.hashed.get(), 4);
-    assert_eq!(commit_addresses(&[7]), (true, vec![7, 10, 20]));
-    assert_eq!(last.hashed.get(), 3);
-    let deep: Vec<usize> = (0..MAX_FRAMES - 1).collect();
-    let (fits, kept) = commit_addresses(&deep);
-    assert!(!fits);
-    assert_eq!((kept.len(), kept[0], kept[MAX_FRAMES - 1]), (MAX_FRAMES, 0, 10));
+    }
+}
+
+#[test]
+fn nothing_outside_an_opaque_frame_is_verified() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
+    // Frame 2 from inside is the fourth from outside.
+    stack.keep_with(&last, 0..6, 0, Some(2));
+    assert_eq!(last.opaque.get(), 3);
+    assert_eq!((last.verify(5), last.verify(4)), (3, 3));
+    assert_eq!(find(stack.frame(2, 20, false).registers, &mut last.reusable().iter()), None);
+    // From outside of it, too.
+    assert_eq!(last.verify(2), 0);
+    // It has returned.
+    stack.keep(&last, 2, 4, 2);
+    assert_eq!((last.opaque.get(), last.verify(3)), (0, 0));
+}
+
+#[test]
+fn reused_frames_are_walked_ones_again() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
+    stack.keep(&last, 0, 6, 0);
+    last.places(0).next().expect("there is space").set(stack.frame(0, 7, false));
+    // All but the outermost two and the innermost one.
+    assert_eq!(last.push_reused(1, 2, 4).expect("there is space").len(), NEW_FRAMES - 4);
+    assert!(last.commit(2, 4, 0, false));
+    last.reusable.set(last.length.get());
+    assert_eq!(addresses(&last), [7, 10, 20, 30, 40, 50]);
+    assert_eq!(last.verify(5), 0);
+    assert!(last.push_reused(NEW_FRAMES - 2, 2, 4).is_none(), "there is no space");
 }

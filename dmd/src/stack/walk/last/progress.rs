@@ -1,0 +1,97 @@
+//! A walk in progress: the frames that it found, and those that it takes over from the last stack.
+
+use std::cell::Cell;
+use std::slice::Iter;
+
+use super::{Frame, LastStack, NEW_FRAMES, find};
+use crate::stack::walk::registers::Registers;
+
+/// A walk in progress.
+pub(crate) struct Progress<'thread> {
+    pub(crate) last: &'thread LastStack,
+    /// The registers of the current frame.
+    pub(crate) registers: Registers,
+    /// The outermost frames of the last stack, which the walk may still meet.
+    left: Iter<'thread, Cell<Frame>>,
+    /// The places for further frames.
+    places: Iter<'thread, Cell<Frame>>,
+    /// The number of outermost frames of the last stack that end this one.
+    same: usize,
+    has_opaque: bool,
+}
+
+/// The frames that a walk takes over from the last stack at its current frame.
+pub(crate) enum Reuse {
+    /// None, or some: the walk goes on from the current frame.
+    Part,
+    /// All outer frames: the walk is complete.
+    Rest,
+    /// Some, up to an opaque frame, which is the current one.
+    UpToOpaque { is_interrupted: bool },
+    /// More than a stack stores.
+    TooMany,
+}
+
+impl<'thread> Progress<'thread> {
+    /// Begins at the frame with these registers.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn begin(registers: Registers, last: &'thread LastStack) -> Self {
+        let (left, places) = (last.reusable().iter(), last.places(0));
+        Progress { last, registers, left, places, same: 0, has_opaque: false }
+    }
+
+    /// Returns the number of frames that were pushed.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn found(&self) -> usize {
+        NEW_FRAMES - self.places.len()
+    }
+
+    /// Takes over the unchanged frames from the current one outwards, if it is one of the last
+    /// stack.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn reuse(&mut self) -> Reuse {
+        let Some(index) = find(self.registers, &mut self.left) else {
+            return Reuse::Part;
+        };
+        let verified = self.last.verify(index);
+        let Some(frame) = self.last.frames.get(verified).map(Cell::get) else { return Reuse::Part };
+        if verified == 0 && !frame.is_opaque() {
+            self.same = index + 1;
+            return Reuse::Rest;
+        }
+        let Some(places) = self.last.push_reused(self.found(), verified + 1, index) else {
+            return Reuse::TooMany;
+        };
+        self.places = places;
+        self.left = self.left.as_slice().get(..verified).unwrap_or(&[]).iter();
+        self.registers = frame.registers;
+        if frame.is_opaque() {
+            return Reuse::UpToOpaque { is_interrupted: frame.is_interrupted() };
+        }
+        Reuse::Part
+    }
+
+    /// Appends a frame. Returns `false` if there is no space.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn push(&mut self, frame: Frame) -> bool {
+        self.places.next().map(|place| place.set(frame)).is_some()
+    }
+
+    /// Appends a frame of the slow path.
+    pub(crate) fn push_opaque(&mut self, frame: Frame) -> bool {
+        self.has_opaque |= frame.is_opaque();
+        self.push(frame)
+    }
+
+    /// Looks for all frames of the last stack again: the walk has changed to another stack.
+    pub(crate) fn look_for_all(&mut self) {
+        self.left = self.last.reusable().iter();
+    }
+
+    /// Commits the frames to the last stack, without the innermost `skip`. Returns whether all fit;
+    /// otherwise the outermost are dropped.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn commit(&self, skip: usize) -> bool {
+        self.last.commit(self.same, self.found(), skip, self.has_opaque)
+    }
+}
