@@ -1,13 +1,13 @@
 //! Loads the tracker's library into a running program, and calls it there.
 //!
 //! One thread of the program is stopped where it holds no lock of the allocator's or the linker's
-//! (`safe_point`), and is made to call `dlopen` on a stack of its own (`call`). `program` finds the
+//! (`safe_point`), and is made to call `dlopen` on a stack of its own (`load`). `program` finds the
 //! functions, and refuses programs that cannot be tracked.
 
 mod error;
 mod program;
 mod safe_point;
-mod call;
+mod load;
 
 pub(crate) use error::InjectError;
 
@@ -23,7 +23,7 @@ use tempfile::NamedTempFile;
 
 use crate::glibc_heap::Sum;
 
-use call::Caller;
+use load::{Load, Loader};
 use program::Program;
 
 /// The function of the library.
@@ -49,24 +49,9 @@ pub(crate) fn inject(
     let file = LibraryFile::write(pid, library)?;
     let thread = safe_point::find(&program, Instant::now() + timeout)?;
     let began = Instant::now();
-    let mut caller = Caller::begin(&program, thread, began + timeout)?;
-    let path = caller.text(&file.inside)?;
-    // RTLD_NOW: an incomplete library fails here.
-    let handle = caller.call(program.dlopen, &[path, 2])?;
-    if handle == 0 {
-        return Err(InjectError::Library(caller.message(program.dlerror)?));
-    }
-    let name = caller.text(&CString::new(ENTRY).unwrap_or_default())?;
-    let entry = caller.call(program.dlsym, &[handle, name])?;
-    if entry == 0 {
-        return Err(InjectError::Library(caller.message(program.dlerror)?));
-    }
-    let words = caller.text(&words)?;
-    let refusal = caller.call(entry, &[words, earlier.bytes, earlier.blocks])?;
-    if refusal != 0 {
-        return Err(InjectError::Refused(pid, caller.read_text(refusal)?));
-    }
-    caller.end();
+    let function = CString::new(ENTRY).unwrap_or_default();
+    let loader = Loader::begin(&program, thread, began + timeout)?;
+    loader.load(&Load { path: &file.inside, function: &function, words: &words, earlier })?;
     Ok(began.elapsed())
 }
 

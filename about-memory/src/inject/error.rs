@@ -21,8 +21,8 @@ pub(crate) enum InjectError {
     NoLoader(u32, String),
     /// No thread could be borrowed in time.
     Busy(u32),
-    /// The program does not return from a function that it was made to call.
-    NoReturn(u32, &'static str),
+    /// The program does not return from the functions that it was made to call.
+    NoReturn(u32),
     /// The library cannot be written or loaded.
     Library(String),
     /// The library refused to track the program.
@@ -57,9 +57,9 @@ impl fmt::Display for InjectError {
                 "no thread of process {pid} was found where it can be borrowed; nothing was changed. Try again, or with a \
                  longer --timeout"
             ),
-            InjectError::NoReturn(pid, function) => write!(
+            InjectError::NoReturn(pid) => write!(
                 f,
-                "process {pid} did not return from {function} in time, as if one of its threads held the linker's lock; \
+                "process {pid} did not return from dlopen in time, as if one of its threads held the linker's lock; \
                  the thread goes back to its own work once it does"
             ),
             InjectError::Library(why) => write!(f, "the library was not loaded: {why}"),

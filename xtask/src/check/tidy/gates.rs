@@ -47,7 +47,7 @@ const FILES: Gate = Gate {
         // Moves recordings out of a private folder.
         "about-memory/src/command/launch/record.rs",
         // The memory of a process.
-        "about-memory/src/inject/call.rs",
+        "about-memory/src/inject/load.rs",
         // The order in which the kernel ends processes.
         "about-memory/src/other_process/running/child.rs",
         // Opens existing files with flags.
