@@ -203,7 +203,7 @@ impl Moment {
 
     fn report(&self) -> Vec<u8> {
         let line = |path: &str, kind: u8, units: u8, amount: u64| {
-            json!({ "process": "", "path": path, "kind": kind, "units": units,
+            json!({ "process": format!("service-{} (pid 7)", self.service), "path": path, "kind": kind, "units": units,
                     "amount": amount, "description": "Generated." })
         };
         let (mut reports, mut heap, mut count) = (Vec::new(), 0, 0);

@@ -2,7 +2,10 @@
 --
 -- Bytes are a mean over all reports, or all dumps, of each version. What is in one version alone
 -- counts as 0 in the other.
-WITH counts AS (
+WITH names AS (
+    SELECT stack_id, max(site) AS symbol_site, max(type) AS symbol_type FROM symbols GROUP BY stack_id
+),
+counts AS (
     SELECT source,
         CAST(sum(CASE WHEN service_version = :before THEN 1 ELSE 0 END) AS BIGINT) AS n_before,
         CAST(sum(CASE WHEN service_version = :after THEN 1 ELSE 0 END) AS BIGINT) AS n_after
@@ -16,11 +19,11 @@ amounts AS (
     WHERE service_name = :service AND service_version IN (:before, :after)
         AND unit = 'bytes' AND path LIKE 'explicit/%' AND process = ''
     UNION ALL
-    SELECT 'dump' AS amount_source, coalesce(b.site, y.site, '(no symbols)') AS place,
-        coalesce(b.type, y.type, '(unknown)') AS place_type, b.service_version AS service_version,
+    SELECT 'dump' AS amount_source, coalesce(b.site, y.symbol_site, '(no symbols)') AS place,
+        coalesce(b.type, y.symbol_type, '(unknown)') AS place_type, b.service_version AS service_version,
         b.requested_bytes + b.slop_bytes AS bytes
     FROM blocks b
-    LEFT JOIN symbols y ON y.stack_id = b.stack_id
+    LEFT JOIN names y ON y.stack_id = b.stack_id
     WHERE b.service_name = :service AND b.service_version IN (:before, :after)
         AND b.allocated_blocks IS NULL AND NOT b.is_untracked
 ),

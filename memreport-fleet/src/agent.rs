@@ -16,6 +16,7 @@ mod process;
 mod serve;
 mod ship;
 mod spool;
+mod usage;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;

@@ -1,6 +1,7 @@
 //! Defines the command line: a file for each command.
 
 mod agent;
+mod dataset_arg;
 mod export;
 mod query;
 mod resource_args;
@@ -25,7 +26,7 @@ pub struct Cli {
 enum Command {
     /// Write reports, dumps and recordings as Parquet files or as OpenTelemetry profiles
     Export(export::ExportArgs),
-    ///Ship snapshots of the served programs of this host to a store
+    /// Ship snapshots of the served programs of this host to a store
     Agent(Box<agent::AgentArgs>),
     /// Answer a question about a dataset with an engine that is installed
     Query(query::QueryArgs),

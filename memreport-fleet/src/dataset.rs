@@ -43,6 +43,15 @@ impl Partition {
     }
 }
 
+/// A file that belongs into a dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFile {
+    /// Its path below the dataset.
+    pub path: String,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+}
+
 /// Returns the path of a file with symbols of a build.
 #[must_use]
 pub fn symbols_path(build_id: &str, name: &str) -> String {

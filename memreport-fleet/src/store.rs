@@ -3,6 +3,8 @@
 //! Credentials are found by the standard means of each store: environment variables, files of
 //! profiles, and the services of cloud machines.
 
+mod cloud;
+
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, PutPayload};
@@ -41,12 +44,16 @@ pub struct StoredFile {
 pub enum StoreError {
     /// The address has another form.
     Address(String),
+    /// The address is no server's.
+    Server(String),
     /// The store refused, or cannot be reached.
     Store(object_store::Error),
-    /// The folder cannot be created.
+    /// A local folder or file cannot be created or written.
     Folder(std::io::Error),
     /// The attempt took too long.
     TooSlow,
+    /// A file has more bytes than may be read.
+    TooLarge(u64),
 }
 
 impl fmt::Display for StoreError {
@@ -58,9 +65,20 @@ impl fmt::Display for StoreError {
                  {}",
                 if cfg!(feature = "cloud") { "" } else { " (this build has file:/// alone)" }
             ),
+            StoreError::Server(address) if cfg!(feature = "cloud") => {
+                write!(f, "{address} is no address of a server; they are http://… and https://…")
+            }
+            StoreError::Server(address) => write!(
+                f,
+                "{address} cannot be asked: this build has no HTTP client, which the feature \
+                 `cloud` adds"
+            ),
             StoreError::Store(error) => error.fmt(f),
             StoreError::Folder(error) => error.fmt(f),
             StoreError::TooSlow => write!(f, "the store did not answer within {ATTEMPT:?}"),
+            StoreError::TooLarge(bytes) => {
+                write!(f, "a file of {bytes} bytes is larger than what is read")
+            }
         }
     }
 }
@@ -71,6 +89,14 @@ impl Error for StoreError {
             StoreError::Store(error) => error.source(),
             _ => None,
         }
+    }
+}
+
+impl StoreError {
+    /// Returns whether the store has no such file.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, StoreError::Store(object_store::Error::NotFound { .. }))
     }
 }
 
@@ -94,13 +120,25 @@ impl Store {
             if !folder.is_absolute() {
                 return Err(no_address());
             }
-            std::fs::create_dir_all(folder).map_err(StoreError::Folder)?;
+            std::fs::create_dir_all(folder).map_err(|error| {
+                let message = format!("{}: {error}", folder.display());
+                StoreError::Folder(std::io::Error::new(error.kind(), message))
+            })?;
             let inner = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(false);
             return Ok(Store { inner: Arc::new(inner), prefix: Path::default() });
         }
         let (_, folder) = rest.split_once('/').unwrap_or((rest, ""));
         let prefix = Path::parse(folder.trim_end_matches('/')).map_err(|_| no_address())?;
-        Ok(Store { inner: cloud(scheme, address)?.ok_or_else(no_address)?, prefix })
+        Ok(Store { inner: cloud::open(scheme, address)?.ok_or_else(no_address)?, prefix })
+    }
+
+    /// Opens a server of files at `http://…` or `https://…`, which can be read.
+    ///
+    /// # Errors
+    ///
+    /// The address is none, or this build has no HTTP client.
+    pub fn open_http(address: &str) -> Result<Self, StoreError> {
+        Ok(Store { inner: cloud::open_http(address)?, prefix: Path::default() })
     }
 
     /// Writes a file. A file of the same path is replaced at once.
@@ -149,6 +187,22 @@ impl Store {
         Ok(tokio::time::timeout(ATTEMPT, get).await.map_err(|_| StoreError::TooSlow)??)
     }
 
+    /// Begins to read a file in parts.
+    ///
+    /// # Errors
+    ///
+    /// The store refuses, cannot be reached, or takes too long, or the file has more than `most`
+    /// bytes.
+    pub async fn stream(&self, path: &str, most: u64) -> Result<Parts, StoreError> {
+        let path = self.path(path)?;
+        let get = tokio::time::timeout(ATTEMPT, self.inner.get(&path));
+        let found = get.await.map_err(|_| StoreError::TooSlow)??;
+        match found.meta.size {
+            size if size > most => Err(StoreError::TooLarge(size)),
+            _ => Ok(Parts(found.into_stream())),
+        }
+    }
+
     /// Returns the path of a file of the dataset in the store.
     fn path(&self, path: &str) -> Result<Path, StoreError> {
         let path = Path::parse(path).map_err(object_store::Error::from)?;
@@ -156,29 +210,25 @@ impl Store {
     }
 }
 
-/// Opens a store of a cloud, with its own attempts cut short: the agent waits and tries again.
-#[cfg(feature = "cloud")]
-fn cloud(scheme: &str, address: &str) -> Result<Option<Arc<dyn ObjectStore>>, StoreError> {
-    use object_store::RetryConfig;
-    use object_store::aws::AmazonS3Builder;
-    use object_store::azure::MicrosoftAzureBuilder;
-    use object_store::gcp::GoogleCloudStorageBuilder;
-    let retry = RetryConfig { max_retries: 1, retry_timeout: ATTEMPT, ..RetryConfig::default() };
-    Ok(Some(match scheme {
-        "s3" => Arc::new(AmazonS3Builder::from_env().with_url(address).with_retry(retry).build()?),
-        "gs" => Arc::new(
-            GoogleCloudStorageBuilder::from_env().with_url(address).with_retry(retry).build()?,
-        ),
-        "az" => {
-            Arc::new(MicrosoftAzureBuilder::from_env().with_url(address).with_retry(retry).build()?)
-        }
-        _ => return Ok(None),
-    }))
+/// The parts of a file, one after the other.
+pub struct Parts(BoxStream<'static, object_store::Result<Bytes>>);
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Parts")
+    }
 }
 
-#[cfg(not(feature = "cloud"))]
-fn cloud(_: &str, _: &str) -> Result<Option<Arc<dyn ObjectStore>>, StoreError> {
-    Ok(None)
+impl Parts {
+    /// Returns the next part, or `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be reached any more, or takes too long.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
+        let next = tokio::time::timeout(ATTEMPT, self.0.next());
+        Ok(next.await.map_err(|_| StoreError::TooSlow)?.transpose()?)
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Looks up the stacks of production centrally: profiles come without symbols, a store has the
 //! debug files of each build, and each stack of a build is looked up once.
 
+pub mod debuginfod;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use about_memory::Failure;
 use arrow_array::cast::AsArray;
@@ -18,7 +20,7 @@ use memreport_analysis::symbols::{Options, Symboliser};
 use serde_json::{Map, json};
 use sha2::{Digest, Sha256};
 
-use crate::dataset::{symbols_path, write};
+use crate::dataset::{NewFile, symbols_path};
 use crate::gather::{borrowed, frame_text};
 use crate::schema::{SYMBOLS, VERSION};
 use crate::table::{Rows, Value, read_parquet};
@@ -46,58 +48,78 @@ pub struct Found {
     pub added: usize,
 }
 
-/// Looks up the stacks of a dataset that have addresses, and adds them to its table `symbols`.
-///
-/// `search` are folders with modules, with debug files by build id (`.build-id/ab/cdef.debug`), or
-/// as debuginfod lays them out (`buildid/ID/debuginfo`). Stacks that are not found stay, and are
-/// looked up next time.
-///
-/// # Errors
-///
-/// A file of the dataset cannot be read or written.
-pub fn look_up(dataset: &Path, search: &[PathBuf]) -> Result<Found, Failure> {
-    let root = dataset.join(format!("v{VERSION}"));
-    let mut known: BTreeSet<i64> = BTreeSet::new();
-    for batch in batches(&root.join("symbols"))? {
-        known.extend(ids(&batch)?.iter().flatten());
+/// The stacks of a dataset that have addresses and are not in its table `symbols`.
+#[derive(Debug, Default)]
+pub struct Unknown {
+    /// By the build that most frames are in, and by number.
+    builds: BTreeMap<String, BTreeMap<i64, Stack>>,
+    found: Found,
+}
+
+impl Unknown {
+    /// Reads them from a dataset.
+    ///
+    /// # Errors
+    ///
+    /// A file of the dataset cannot be read.
+    pub fn of_dataset(dataset: &Path) -> Result<Self, Failure> {
+        let root = dataset.join(format!("v{VERSION}"));
+        let mut known: BTreeSet<i64> = BTreeSet::new();
+        read_all(&root.join("symbols"), &mut |batch| {
+            known.extend(ids(batch)?.iter().flatten());
+            Ok(())
+        })?;
+        let mut unknown = Unknown::default();
+        let mut seen = BTreeSet::new();
+        read_all(&root.join("stacks"), &mut |batch| {
+            for (id, stack) in stacks(batch)? {
+                let Some(build) = build_of(&stack).filter(|_| seen.insert(id)) else { continue };
+                unknown.found.stacks += 1;
+                if known.contains(&id) {
+                    unknown.found.known += 1;
+                } else {
+                    unknown.builds.entry(build).or_default().insert(id, stack);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(unknown)
     }
-    let mut builds: BTreeMap<String, BTreeMap<i64, Stack>> = BTreeMap::new();
-    let mut found = Found::default();
-    let mut seen = BTreeSet::new();
-    for batch in batches(&root.join("stacks"))? {
-        for (id, stack) in stacks(&batch)? {
-            let Some(build) = build_of(&stack) else { continue };
-            if !seen.insert(id) {
+
+    /// Returns the build ids of all modules in these stacks.
+    #[must_use]
+    pub fn build_ids(&self) -> BTreeSet<&str> {
+        let frames = self.builds.values().flat_map(BTreeMap::values).flatten();
+        frames.filter_map(|frame| frame.build_id.as_deref()).collect()
+    }
+
+    /// Looks them up, and returns the files to add, one for each build. Stacks that are not found
+    /// stay unknown, and are looked up next time.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be encoded.
+    pub fn look_up(self, options: Options) -> Result<(Found, Vec<NewFile>), Failure> {
+        let Unknown { builds, mut found } = self;
+        let mut symboliser = Symboliser::new(options);
+        let mut files = Vec::new();
+        for (build, stacks) in builds {
+            let rows = resolve(&mut symboliser, &build, &stacks)?;
+            if rows.is_empty() {
                 continue;
             }
-            found.stacks += 1;
-            if known.contains(&id) {
-                found.known += 1;
-            } else {
-                builds.entry(build).or_default().insert(id, stack);
-            }
+            found.added += rows.len();
+            // A file for each run: files are never changed.
+            let mut hash = Sha256::new();
+            stacks.keys().for_each(|id| hash.update(id.to_le_bytes()));
+            let name = hash.finalize()[..8].iter().fold(String::new(), |mut text, byte| {
+                let _ = write!(text, "{byte:02x}");
+                text
+            });
+            files.push(NewFile { path: symbols_path(&build, &name), bytes: rows.parquet()? });
         }
+        Ok((found, files))
     }
-    let mut options = Options::default();
-    options.search = search.to_vec();
-    let mut symboliser = Symboliser::new(options);
-    for (build, stacks) in builds {
-        let rows = resolve(&mut symboliser, &build, &stacks)?;
-        found.added += rows.len();
-        if rows.is_empty() {
-            continue;
-        }
-        // A file for each run: files are never changed.
-        let mut hash = Sha256::new();
-        stacks.keys().for_each(|id| hash.update(id.to_le_bytes()));
-        let name = hash.finalize()[..8].iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
-        let path = dataset.join(symbols_path(&build, &name));
-        write(&path, &rows.parquet()?)?;
-    }
-    Ok(found)
 }
 
 /// Returns the build that most frames of a stack are in; `None` if no frame has an address.
@@ -201,14 +223,18 @@ fn key(mut number: usize) -> String {
     }
 }
 
-/// Returns the contents of all Parquet files below a folder; none if it does not exist.
-fn batches(folder: &Path) -> Result<Vec<RecordBatch>, Failure> {
+/// Passes the contents of all Parquet files below a folder on; none if it does not exist.
+fn read_all(
+    folder: &Path,
+    read: &mut dyn FnMut(&RecordBatch) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
+        let named = |error: io::Error| format!("{}: {error}", folder.display());
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries?,
+            entries => entries.map_err(named)?,
         };
         for entry in entries {
             let entry = entry?;
@@ -220,12 +246,14 @@ fn batches(folder: &Path) -> Result<Vec<RecordBatch>, Failure> {
         }
     }
     files.sort();
-    let mut batches = Vec::new();
     for file in files {
-        let read = read_parquet(fs::read(&file)?);
-        batches.extend(read.map_err(|error| format!("{}: {error}", file.display()))?);
+        let named = |error: &dyn Display| format!("{}: {error}", file.display());
+        let bytes = fs::read(&file).map_err(|error| named(&error))?;
+        for batch in read_parquet(bytes).map_err(|error| named(&error))? {
+            read(&batch)?;
+        }
     }
-    Ok(batches)
+    Ok(())
 }
 
 fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, Failure> {

@@ -165,7 +165,9 @@ fn a_killed_agent_ships_every_snapshot_exactly_once() {
     let mut shipped: BTreeMap<String, usize> = BTreeMap::new();
     let mut dumps = 0;
     for batch in rows(folder, "snapshots") {
-        for (id, source) in texts(&batch, "snapshot_id").iter().zip(texts(&batch, "source")) {
+        let keys = texts(&batch, "snapshot_id").iter().zip(texts(&batch, "source"));
+        for ((id, source), heap) in keys.zip(numbers(&batch, "heap_allocated_bytes")) {
+            assert!(heap.is_some_and(|bytes| bytes > 0), "{source:?} without its heap");
             match source {
                 Some("report") => *shipped.entry(id.expect("an id").to_owned()).or_default() += 1,
                 _ => dumps += 1,

@@ -4,9 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use arrow_array::{Array, Int64Array, StringArray};
+
 const REPORT: &str = r#"{"version": 1, "hasMozMallocUsableSize": true, "reports": [
-    {"process": "", "path": "explicit/a", "kind": 1, "units": 0, "amount": 5, "description": "A."},
-    {"process": "", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 9, "description": "H."}],
+    {"process": "shop (pid 7)", "path": "explicit/a", "kind": 1, "units": 0, "amount": 5, "description": "A."},
+    {"process": "shop (pid 7)", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 9, "description": "H."},
+    {"process": "helper (pid 8)", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 70, "description": "H."}],
     "memreport": {"version": 1, "timeMs": 86400000, "process": {"name": "shop", "pid": 7}}}"#;
 
 const DUMP: &str = r##"{"version": 5, "invocation": {"dmdEnvVar": "1", "mode": "dark-matter"},
@@ -85,6 +88,40 @@ fn files_are_added_to_a_dataset_once() {
 }
 
 #[test]
+fn the_figures_of_a_report_are_those_of_the_process_that_wrote_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    // Firefox's reports do not state who wrote them.
+    let firefox = REPORT.replace("shop (pid 7)", "Main Process (pid 7)");
+    let (firefox, _) = firefox.split_once(",\n    \"memreport\"").expect("it has ours");
+    for (name, text) in [("shop", REPORT), ("firefox", &format!("{firefox}}}"))] {
+        fs::write(folder.join("report.json"), text).expect("there is space");
+        let output = run(&["export", "report.json", "-o", name, "--service", name], folder);
+        assert!(output.status.success(), "{output:?}");
+        let read = |table: &str| {
+            let [file] = &files(&folder.join(name).join("v1").join(table))[..] else {
+                panic!("{name}: a file of {table}")
+            };
+            let batches = memreport_fleet::table::read_parquet(fs::read(file).expect("a file"));
+            batches.expect("Parquet").remove(0)
+        };
+        let snapshots = read("snapshots");
+        let number = |column: &str| {
+            let column = snapshots.column_by_name(column).expect("it is a column");
+            let column: &Int64Array = column.as_any().downcast_ref().expect("it has numbers");
+            column.is_valid(0).then(|| column.value(0))
+        };
+        let figures = ["heap_allocated_bytes", "heap_unclassified_bytes", "explicit_bytes"];
+        assert_eq!(figures.map(number), [Some(9), Some(4), Some(9)], "{name}");
+        let reports = read("reports");
+        let processes = reports.column_by_name("process").expect("it is a column");
+        let processes: &StringArray = processes.as_any().downcast_ref().expect("it has texts");
+        let processes: Vec<_> = processes.iter().flatten().collect();
+        assert_eq!(processes, ["", "", "helper (pid 8)"], "{name}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_the_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
@@ -102,6 +139,9 @@ fn what_does_not_fit_is_refused_with_the_remedy() {
     assert!(text.contains("no engine is installed; install one: pip install pyspark"), "{text}");
     let text = refused(&["query", "regression", "."]);
     assert!(text.contains("`regression` needs --service"), "{text}");
+    let store = format!("file://{}", folder.join("report.json/x").display());
+    let text = refused(&["agent", "--to", &store, "--spool", "spool"]);
+    assert!(text.contains("report.json/x: "), "{text}");
     let text = refused(&["agent", "--to", "ftp://x", "--spool", "spool"]);
     assert!(text.contains("ftp://x is no address of a store"), "{text}");
 }

@@ -1,9 +1,13 @@
 //! Stacks without symbols are looked up centrally, once for each build.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use memreport_analysis::read;
 
@@ -30,7 +34,8 @@ fn program() {
 
 fn run(words: &[&dyn AsRef<std::ffi::OsStr>]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memreport-fleet"));
-    let output = command.args(words.iter().map(AsRef::as_ref)).output().expect("it is built");
+    command.args(words.iter().map(AsRef::as_ref)).env_remove("DEBUGINFOD_URLS");
+    let output = command.output().expect("it is built");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     output
@@ -54,52 +59,147 @@ fn text_of(folder: &Path) -> String {
     batches.map(|batch| format!("{batch:?}")).collect()
 }
 
+/// A dataset of one dump without symbols, of a program that is gone.
+struct Production {
+    dataset: PathBuf,
+    build_id: String,
+    /// The program, at another path.
+    program: PathBuf,
+}
+
+impl Production {
+    fn new(folder: &Path) -> Self {
+        // A copy at another path, which is gone when its stacks are looked up.
+        let program = folder.join("program");
+        fs::copy(std::env::current_exe().expect("this test"), &program).expect("there is space");
+        let dump = folder.join("dump.json");
+        let status = Command::new(&program)
+            .args(["--exact", "program", "--ignored"])
+            .env("DMD", "--stacks=full")
+            .env("DUMP", &dump)
+            .output()
+            .expect("it is a program");
+        assert!(status.status.success(), "{status:?}");
+        let modules = read::read_file(&dump).expect("a dump").extension.expect("ours").modules;
+        let module = modules.iter().find(|module| Path::new(&module.path) == program);
+        let build_id = module.and_then(|module| module.build_id.clone());
+        let Some(build_id) = build_id else { panic!("the linker wrote no build id: {modules:?}") };
+        let (dataset, gone) = (folder.join("dataset"), folder.join("gone"));
+        fs::rename(&program, &gone).expect("it is there");
+        run(&[&"export", &dump, &"--no-symbols", &"-o", &dataset]);
+        assert!(!text_of(&dataset.join("v1/blocks")).contains("allocate_unreported"));
+        Production { dataset, build_id, program: gone }
+    }
+
+    /// Looks up the stacks. Returns how many have addresses, were known, and are known now.
+    fn look_up(&self, more: &[&dyn AsRef<std::ffi::OsStr>]) -> ([usize; 3], String) {
+        let output =
+            run(&[&[&"symbols" as &dyn AsRef<std::ffi::OsStr>, &self.dataset], more].concat());
+        let text = String::from_utf8(output.stderr).expect("it is text");
+        let line = text.lines().last().expect("it has a sum");
+        let mut numbers = line.split([' ', ':', ',']).filter_map(|word| word.parse().ok());
+        let counts = std::array::from_fn(|_| numbers.next().expect("a number"));
+        (counts, text)
+    }
+
+    fn assert_symbols(&self) {
+        let symbols = text_of(&self.dataset.join("v1/symbols"));
+        assert!(symbols.contains("symbols::allocate_unreported"), "{symbols}");
+        assert!(symbols.contains("[u64]"), "the type: {symbols}");
+    }
+}
+
 #[test]
 fn stacks_without_symbols_are_looked_up_once() {
     let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    // A copy at another path, which is gone when its stacks are looked up.
-    let program = folder.join("program");
-    fs::copy(std::env::current_exe().expect("this test"), &program).expect("there is space");
-    let dump = folder.join("dump.json");
-    let status = Command::new(&program)
-        .args(["--exact", "program", "--ignored"])
-        .env("DMD", "--stacks=full")
-        .env("DUMP", &dump)
-        .output()
-        .expect("it is a program");
-    assert!(status.status.success(), "{status:?}");
-    let modules = read::read_file(&dump).expect("a dump").extension.expect("ours").modules;
-    let module = modules.iter().find(|module| Path::new(&module.path) == program);
-    let build_id = module.and_then(|module| module.build_id.clone());
-    let Some(build_id) = build_id else { panic!("the linker wrote no build id: {modules:?}") };
-    let dataset = folder.join("dataset");
-    let store = folder.join("store");
-    fs::create_dir_all(store.join("buildid").join(&build_id)).expect("there is space");
-    let place = store.join("buildid").join(&build_id).join("debuginfo");
-    fs::rename(&program, folder.join("gone")).expect("it is there");
+    let production = Production::new(folder.path());
+    let store = folder.path().join("store");
+    let place = store.join("buildid").join(&production.build_id);
+    fs::create_dir_all(&place).expect("there is space");
+    let (first, _) = production.look_up(&[&"--store", &store]);
+    symlink(&production.program, place.join("debuginfo")).expect("there is no such file");
+    let (second, _) = production.look_up(&[&"--store", &store]);
+    let (third, _) = production.look_up(&[&"--store", &store]);
+    assert!(first[0] > 0, "{first:?}");
+    assert!(second[2] > 0, "the debug file has come: {second:?}");
+    assert_eq!(third[2], 0, "no stack is looked up twice: {third:?}");
+    assert_eq!(third[1], first[2] + second[2], "{third:?}");
+    production.assert_symbols();
+}
 
-    run(&[&"export", &dump, &"--no-symbols", &"-o", &dataset]);
-    assert!(!text_of(&dataset.join("v1/blocks")).contains("allocate_unreported"));
-    let look_up = || {
-        let output = run(&[&"symbols", &dataset, &"--store", &store]);
+/// Serves a file at `/buildid/ID/debuginfo`, and nothing else. Returns its address, and the paths
+/// that are requested.
+fn serve(build_id: &str, file: &Path) -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("it has one"));
+    let (sender, requests) = mpsc::channel();
+    let path = format!("/buildid/{build_id}/debuginfo");
+    let bytes = fs::read(file).expect("it is there");
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let mut request = String::new();
+            while !request.ends_with("\r\n\r\n") && reader.read_line(&mut request).is_ok() {}
+            let requested = request.split(' ').nth(1).unwrap_or_default().to_owned();
+            let mut stream = reader.into_inner();
+            let (status, body) =
+                if requested == path { ("200 OK", &bytes[..]) } else { ("404 Not Found", &[][..]) };
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+            let _ = sender.send(requested);
+        }
+    });
+    (address, requests)
+}
+
+#[test]
+fn a_debug_file_is_fetched_from_a_server_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let production = Production::new(folder.path());
+    let (address, requests) = serve(&production.build_id, &production.program);
+    let cache = folder.path().join("cache");
+    // Nobody listens there: it is named, and the next server is asked.
+    let words: [&dyn AsRef<std::ffi::OsStr>; 6] = [
+        &"--debuginfod",
+        &"http://127.0.0.1:1",
+        &"--debuginfod",
+        &address,
+        &"--debuginfod-cache",
+        &cache,
+    ];
+    let (counts, text) = production.look_up(&words);
+    assert!(counts[2] > 0, "{text}");
+    assert!(text.contains("http://127.0.0.1:1: ") && text.contains("is not asked again"), "{text}");
+    let file = fs::read(cache.join(&production.build_id).join("debuginfo")).expect("it is kept");
+    assert!(file == fs::read(&production.program).expect("it is there"));
+    production.assert_symbols();
+    let of_build = |path: &String| path.contains(&production.build_id);
+    assert_eq!(requests.try_iter().filter(of_build).count(), 1);
+    let (again, text) = production.look_up(&words);
+    assert_eq!([again[1], again[2]], [counts[1] + counts[2], 0], "{text}");
+    assert_eq!(requests.try_iter().filter(of_build).count(), 0);
+}
+
+#[test]
+fn what_cannot_be_looked_up_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let refused = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_memreport-fleet"));
+        let output = command.arg("symbols").args(words).current_dir(folder).output();
+        let output = output.expect("it is built");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
         String::from_utf8(output.stderr).expect("it is text")
     };
-    let first = look_up();
-    symlink(folder.join("gone"), &place).expect("there is no such file");
-    let second = look_up();
-    let third = look_up();
-    let count = |text: &str, at: usize| -> usize {
-        let numbers: Vec<usize> =
-            text.split([' ', ':', ',']).filter_map(|word| word.parse().ok()).collect();
-        numbers[at]
-    };
-    let stacks = count(&first, 0);
-    assert!(stacks > 0, "{first}");
-    assert!(count(&second, 2) > 0, "the debug file has come: {second}");
-    assert_eq!(count(&third, 2), 0, "no stack is looked up twice: {third}");
-    assert_eq!(count(&third, 1), count(&first, 2) + count(&second, 2), "{third}");
-    let symbols = text_of(&dataset.join("v1/symbols"));
-    assert!(symbols.contains("symbols::allocate_unreported"), "{symbols}");
-    assert!(symbols.contains("[u64]"), "the type: {symbols}");
+    let text = refused(&["none"]);
+    assert!(text.contains("none: no dataset, which has a folder v1"), "{text}");
+    fs::create_dir_all(folder.join("data/v1/stacks")).expect("there is space");
+    let text = refused(&["data", "--debuginfod", "ftp://x"]);
+    assert!(text.contains("ftp://x is no address of a server"), "{text}");
+    fs::write(folder.join("data/v1/stacks/half.parquet"), "PAR1").expect("there is space");
+    let text = refused(&["data"]);
+    assert!(text.contains("data/v1/stacks/half.parquet: "), "{text}");
 }

@@ -1,7 +1,7 @@
 //! Makes batches of pending snapshots: one for each partition, with a file for each table.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 
 use about_memory::Failure;
 use memreport_analysis::read;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::metrics::Metrics;
-use super::spool::{Part, Spool};
+use super::spool::{Part, Spool, is_full_disk};
 use crate::dataset::Partition;
 use crate::gather::{Batch, Snapshot};
 use crate::resource::Resource;
@@ -132,7 +132,7 @@ pub(super) fn make(spool: &Spool, metrics: &Metrics, notes: &mut dyn Write) -> R
         }
         match spool.add_batch(&name, &files, &group.names) {
             Ok(()) => metrics.batches.add(1),
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            Err(error) if is_full_disk(&error) => {
                 writeln!(notes, "the disk is full; {} snapshots wait", group.names.len())?;
             }
             Err(error) => return Err(error.into()),

@@ -1,7 +1,7 @@
 //! Takes snapshots of the served programs of a host, at a bounded cost.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use about_memory::Failure;
@@ -11,7 +11,7 @@ use memreport::snapshot::read;
 
 use super::batch::Pending;
 use super::metrics::Metrics;
-use super::spool::Spool;
+use super::spool::{Spool, is_full_disk};
 use super::{Options, process};
 use crate::gather::Snapshot;
 use crate::resource::Resource;
@@ -105,7 +105,7 @@ impl<'o> Collector<'o> {
                     }
                     self.held.pop();
                 }
-                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                Err(error) if is_full_disk(&error) => {
                     writeln!(notes, "the disk is full; a snapshot waits in memory")?;
                     return Ok(());
                 }

@@ -1,9 +1,9 @@
 //! The agent's own metrics, as OpenMetrics text.
 
-use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::spool::Spool;
+use super::usage::{Usage, usage};
 
 /// Counters since the agent was started, and figures of its last round.
 #[derive(Debug, Default)]
@@ -79,32 +79,12 @@ impl Metrics {
         metric("waited_seconds", "counter", "Time in which programs took snapshots", waited);
         metric("programs", "gauge", "Programs of the last round", self.programs.get().to_string());
         metric("spool_bytes", "gauge", "Bytes that are not shipped yet", spool.used().to_string());
-        if let Some(Own { cpu_us, resident }) = own() {
+        if let Some(Usage { cpu_us, resident }) = usage() {
             metric("cpu_seconds", "counter", "Processor time of the agent", seconds(cpu_us));
             metric("resident_bytes", "gauge", "Resident memory of the agent", resident.to_string());
         }
         text + "# EOF\n"
     }
-}
-
-/// Figures of this process.
-struct Own {
-    cpu_us: u64,
-    resident: u64,
-}
-
-fn own() -> Option<Own> {
-    let usage = fs::read_to_string("/proc/self/schedstat").ok()?;
-    let main: u64 = usage.split(' ').next()?.parse().ok()?;
-    let mut nanos = 0_u64;
-    for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
-        let usage = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        nanos += usage.split(' ').next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-    }
-    let pages: u64 =
-        fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse().ok()?;
-    let page = rustix::param::page_size() as u64;
-    Some(Own { cpu_us: nanos.max(main) / 1000, resident: pages * page })
 }
 
 #[cfg(test)]

@@ -263,6 +263,12 @@ impl Spool {
     }
 }
 
+/// Returns whether a file could not be written because the disk, or this user's part of it, is
+/// full.
+pub(super) fn is_full_disk(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 fn is_incomplete(name: &str) -> bool {
     name.starts_with('.')
 }
@@ -299,6 +305,14 @@ mod tests {
 
     fn part(local: &str) -> (Part, Vec<u8>) {
         (Part { local: local.to_owned(), path: format!("v1/{local}") }, b"bytes".to_vec())
+    }
+
+    #[test]
+    fn a_full_quota_is_a_full_disk() {
+        for errno in [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT] {
+            assert!(is_full_disk(&io::Error::from(errno)), "{errno}");
+        }
+        assert!(!is_full_disk(&io::Error::from(rustix::io::Errno::ACCESS)));
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use about_memory::Failure;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::query::{Engine, EngineName, Filter, Format, LocalCopy, QUESTIONS, Question, views};
-use crate::schema::Table;
+use super::dataset_arg::Dataset;
+use crate::query::{Engine, EngineName, Filter, Format, QUESTIONS, Question, views};
 
 /// `memreport-fleet query`
 #[derive(Debug, Args)]
@@ -84,31 +84,6 @@ fn questions() -> String {
     format!("Questions:\n{}", QUESTIONS.iter().map(line).collect::<String>())
 }
 
-/// A dataset that engines can open.
-enum Dataset {
-    /// A folder.
-    Folder(PathBuf),
-    /// The copy of a dataset in a store.
-    Copy(LocalCopy),
-}
-
-impl Dataset {
-    fn folder(&self) -> &Path {
-        match self {
-            Dataset::Folder(folder) => folder,
-            Dataset::Copy(copy) => copy.folder(),
-        }
-    }
-}
-
-/// Returns the folder for copies: `memreport-fleet` in the user's folder for caches.
-fn default_cache() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
-    Some(cache?.join("memreport-fleet"))
-}
-
 /// A question with the values of its parameters.
 struct Chosen {
     name: String,
@@ -138,7 +113,8 @@ impl QueryArgs {
         let engine = Engine::find(&engines, &self.python)?;
         let texts: Vec<String> = chosen.iter().map(|chosen| chosen.text.clone()).collect();
         let tables = views::tables_of(&texts);
-        let dataset = self.dataset(&tables, &filter, notes)?;
+        let cache = self.cache.as_deref();
+        let dataset = Dataset::open(&self.dataset, cache, &tables, &filter, notes)?;
         let views = views::views(engine.name, dataset.folder(), &tables, &filter);
         let answers = engine.run(&views, &texts)?;
         if self.timings {
@@ -165,27 +141,6 @@ impl QueryArgs {
             }
         }
         Ok(())
-    }
-
-    /// Returns the dataset, of which tables in a store are copied first.
-    fn dataset(
-        &self,
-        tables: &[&'static Table],
-        filter: &Filter,
-        notes: &mut dyn Write,
-    ) -> Result<Dataset, Failure> {
-        let address = self.dataset.to_str().filter(|text| text.contains("://"));
-        if let Some(address) = address.filter(|address| !address.starts_with("file://")) {
-            let cache = self.cache.clone().or_else(default_cache);
-            let cache = cache.ok_or("there is no folder for the copy; --cache names one")?;
-            return Ok(Dataset::Copy(LocalCopy::fetch(address, &cache, tables, filter, notes)?));
-        }
-        let folder = address.and_then(|address| address.strip_prefix("file://"));
-        let folder = folder.map_or_else(|| PathBuf::from(&self.dataset), PathBuf::from);
-        if !folder.is_dir() {
-            return Err(format!("{}: no folder of a dataset", folder.display()).into());
-        }
-        Ok(Dataset::Folder(folder.canonicalize()?))
     }
 
     /// Returns the questions to ask.

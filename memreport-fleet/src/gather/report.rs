@@ -10,6 +10,7 @@ use crate::table::Value;
 
 /// A line of a report.
 struct Line {
+    /// Empty for the writer of the report.
     process: String,
     path: String,
     kind: &'static str,
@@ -53,6 +54,20 @@ impl Sink for Lines {
 pub(super) fn add(batch: &mut Batch, snapshot: &Snapshot, bytes: &[u8]) -> Result<(), ReadError> {
     let mut lines = Lines::default();
     let header = read::read(&mut &bytes[..], Options::default(), &mut lines)?;
+    let writer = header.own.process.as_ref().map(|process| match process.pid {
+        Some(pid) => format!("{} (pid {pid})", process.name),
+        None => process.name.clone(),
+    });
+    for line in &mut lines.0 {
+        let is_writer = match &writer {
+            Some(writer) => line.process == *writer,
+            // Firefox does not state which process wrote the file.
+            None => line.process.starts_with("Main Process"),
+        };
+        if is_writer {
+            line.process.clear();
+        }
+    }
     for Line { process, path, kind, unit, amount } in &lines.0 {
         let texts = [process.as_str(), path.as_str(), kind, unit].map(Value::Text);
         batch.reports.push(&snapshot.row(texts.into_iter().chain([Value::Int(*amount)])));

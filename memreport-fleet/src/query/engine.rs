@@ -120,7 +120,11 @@ impl fmt::Display for EngineError {
         match self {
             EngineError::Missing(names) => {
                 let remedies: Vec<_> = names.iter().map(|name| name.remedy()).collect();
-                write!(f, "no engine is installed; install one: {}", remedies.join("; "))
+                write!(
+                    f,
+                    "no engine is installed; install one: {}; --python names the Python that has it",
+                    remedies.join("; ")
+                )
             }
             EngineError::Io(name, error) => write!(f, "{} does not run: {error}", name.name()),
             EngineError::Refused(name, message) => {
@@ -245,15 +249,38 @@ impl Engine {
         }
         let output = child.wait_with_output().map_err(io)?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let answer = text(&output.stdout);
         if !output.status.success() {
-            return Err(EngineError::Refused(self.name, text(&output.stderr)));
+            let reason = stated_reason(&answer).unwrap_or_else(|| text(&output.stderr));
+            return Err(EngineError::Refused(self.name, reason));
         }
-        Ok(text(&output.stdout))
+        Ok(answer)
     }
+}
+
+/// Returns the reason for which the module of Python failed, in the last line that it printed.
+/// Standard error has where the error came from, too, and the engine's log.
+fn stated_reason(output: &str) -> Option<String> {
+    let last: Value = serde_json::from_str(output.lines().last()?).ok()?;
+    Some(last["error"].as_str()?.to_owned())
 }
 
 /// Returns a program of this name on the path.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_the_module_states_the_reason() {
+        let text = "a note of the engine\n{\"error\": \"no magic bytes in x.parquet\"}\n";
+        assert_eq!(stated_reason(text).as_deref(), Some("no magic bytes in x.parquet"));
+        for text in ["", "[]\n", "{\"rows\": 1}\n", "no JSON\n"] {
+            assert_eq!(stated_reason(text), None, "{text}");
+        }
+    }
 }

@@ -16,9 +16,10 @@ use about_memory::Failure;
 use futures::StreamExt;
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
+use tokio::runtime::Runtime;
 
 use super::Filter;
-use crate::dataset::{day_of, folder, write};
+use crate::dataset::{NewFile, day_of, folder, write};
 use crate::schema::Table;
 use crate::store::{Store, StoredFile};
 
@@ -29,6 +30,8 @@ const AT_ONCE: usize = 16;
 #[derive(Debug)]
 pub struct LocalCopy {
     folder: PathBuf,
+    store: Store,
+    runtime: Runtime,
     lock: File,
 }
 
@@ -57,17 +60,23 @@ impl LocalCopy {
         let store = Store::open(address)?;
         let name = name_of(address, std::env::vars());
         let folder = cache.join(name);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let lock = File::open(&folder)?;
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(named)?;
+        let lock = File::open(&folder).map_err(named)?;
         // Others may ask of the same copy, but not while files change.
         flock(&lock, FlockOperation::LockExclusive)?;
-        let copy = LocalCopy { folder, lock };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let changes = runtime
-            .block_on(copy.update(&store, tables, filter))
+        let copy = LocalCopy { folder, store, runtime, lock };
+        let changes = copy
+            .runtime
+            .block_on(copy.update(tables, filter))
             .map_err(|error| format!("{address}: {error}"))?;
         if changes.listed == 0 && filter.is_empty() {
-            return Err(format!("{address}: no files that the question reads").into());
+            let names: Vec<_> = tables.iter().map(|table| table.name).collect();
+            let names = names.join(", ");
+            return Err(format!("{address}: no files of the tables that are read: {names}").into());
         }
         flock(&copy.lock, FlockOperation::LockShared)?;
         let Changes { listed, fetched, bytes, removed } = changes;
@@ -86,12 +95,21 @@ impl LocalCopy {
         &self.folder
     }
 
-    async fn update(
-        &self,
-        store: &Store,
-        tables: &[&'static Table],
-        filter: &Filter,
-    ) -> Result<Changes, Failure> {
+    /// Adds files to the store. The next copy has them.
+    ///
+    /// # Errors
+    ///
+    /// The store refuses or cannot be reached.
+    pub fn add(&self, files: &[NewFile]) -> Result<(), Failure> {
+        for NewFile { path, bytes } in files {
+            let put = self.runtime.block_on(self.store.put(path, bytes.clone()));
+            put.map_err(|error| format!("{path}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    async fn update(&self, tables: &[&'static Table], filter: &Filter) -> Result<Changes, Failure> {
+        let store = &self.store;
         let mut changes = Changes::default();
         // Snapshots are shipped last, so they are listed first: what is listed has its other rows.
         for table in tables.iter().rev() {

@@ -11,12 +11,13 @@ use crate::failure::Failure;
 use crate::scratch::Scratch;
 
 /// The packages, each after those that it depends on, and their folders.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 6] = [
     ("memreport-derive", "memreport-derive"),
     ("memreport", "memreport"),
     ("memreport-analysis", "dmd-analysis"),
     ("memreport-dmd", "dmd"),
     ("about-memory", "about-memory"),
+    ("memreport-fleet", "memreport-fleet"),
 ];
 
 /// The files that each package must have.

@@ -4,15 +4,17 @@
 //! our profiles.
 //!
 //! The engines are DuckDB, chDB (ClickHouse) and `PySpark`, modules of Python; the stores are
-//! s3s-fs (`--s3s-fs`), moto and azurite (`--azurite`). Names are `engines`, `otlp`, `labels`,
-//! `clouds` and `store`.
+//! s3s-fs (`--s3s-fs`), moto and azurite (`--azurite`). Names are `crates`, `engines`, `otlp`,
+//! `labels`, `clouds`, `symbols` and `store`.
 
 mod clouds;
+mod crates;
 mod engines;
 mod labels;
 mod otlp;
 mod server;
 mod store;
+mod symbols;
 mod traced;
 mod truth;
 
@@ -63,11 +65,13 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let only = args.first().filter(|word| !word.starts_with("--"));
     let mut holds = true;
-    let checks: [(&str, Check); 5] = [
+    let checks: [(&str, Check); 7] = [
+        ("crates", crates::run),
         ("engines", engines::run),
         ("otlp", otlp::run),
         ("labels", labels::run),
         ("clouds", clouds::run),
+        ("symbols", symbols::run),
         ("store", store::run),
     ];
     for (name, check) in checks {

@@ -56,6 +56,14 @@ impl fmt::Display for ModuleError {
     }
 }
 
+impl Options {
+    /// Returns whether a directory to search, or the system's, has the debug file of a build.
+    #[must_use]
+    pub fn has_debug_file(&self, build_id: &str) -> bool {
+        debug_file_of_build(build_id, self).is_some()
+    }
+}
+
 impl Files {
     /// Finds the files of the module that ran from `path`.
     pub(crate) fn find(
@@ -155,13 +163,7 @@ fn debug_file(
     build_id: Option<&str>,
     options: &Options,
 ) -> Option<Vec<u8>> {
-    let directories = options.search.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM)]);
-    let by_id = directories.filter_map(|directory| Some((directory, build_id?)));
-    let by_id = by_id.flat_map(|(directory, id)| {
-        let served = in_debuginfod(directory, id, "debuginfo");
-        in_build_ids(directory, id, ".debug").into_iter().chain(served)
-    });
-    let by_id = by_id.filter_map(|place| with_debug_info(&place, build_id)).next();
+    let by_id = build_id.and_then(|id| debug_file_of_build(id, options));
     by_id.or_else(|| {
         let (name, crc) = elf.debug_link()?;
         let here = path.parent()?;
@@ -175,6 +177,16 @@ fn debug_file(
             Elf::parse(bytes).is_ok_and(|elf| elf.build_id().is_some()) || crc32(bytes) == crc
         })
     })
+}
+
+/// Finds the debug file of a build by its id alone.
+fn debug_file_of_build(build_id: &str, options: &Options) -> Option<Vec<u8>> {
+    let directories = options.search.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM)]);
+    let mut places = directories.flat_map(|directory| {
+        let served = in_debuginfod(directory, build_id, "debuginfo");
+        in_build_ids(directory, build_id, ".debug").into_iter().chain(served)
+    });
+    places.find_map(|place| with_debug_info(&place, Some(build_id)))
 }
 
 fn with_debug_info(place: &Path, build_id: Option<&str>) -> Option<Vec<u8>> {
@@ -247,6 +259,7 @@ mod tests {
         assert!(find(Some(&other)).is_none());
         assert!(find(Some("a")).is_none());
         assert!(find(None).is_none());
+        assert!(options.has_debug_file(&id) && !options.has_debug_file(&other));
 
         // A store as debuginfod lays it out.
         let served = in_debuginfod(&folder.join("store"), &id, "debuginfo");

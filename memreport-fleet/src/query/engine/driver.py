@@ -1,7 +1,8 @@
 """Runs questions with a module of Python.
 
 Standard input is one object: engine, views, questions. The last line of standard output is a list
-with an answer for each question: {"columns": [...], "rows": [[...], ...], "seconds": ...}.
+with an answer for each question: {"columns": [...], "rows": [[...], ...], "seconds": ...}; or, if
+the engine fails, {"error": ...}.
 """
 
 import json
@@ -87,15 +88,33 @@ def spark(request):
     connection.stop()
 
 
+def reason(error):
+    """Returns the reason of an error, without where it came from."""
+    # Spark's errors are Java's: the innermost one has the reason.
+    java = getattr(error, "java_exception", None)
+    while java is not None and java.getCause() is not None:
+        java = java.getCause()
+    text = str(error) if java is None else str(java.getMessage())
+    return text.split("\n\n")[0].split("\nLINE ")[0].strip() or type(error).__name__
+
+
 def main():
     request = json.load(sys.stdin)
     run = {"duckdb": duckdb, "clickhouse": clickhouse, "spark": spark}[request["engine"]]
-    answers = [
-        {"columns": columns, "rows": [[plain(v) for v in row] for row in rows], "seconds": seconds}
-        for columns, rows, seconds in run(request)
-    ]
+    try:
+        answers = [
+            {
+                "columns": columns,
+                "rows": [[plain(v) for v in row] for row in rows],
+                "seconds": seconds,
+            }
+            for columns, rows, seconds in run(request)
+        ]
+    except Exception as error:
+        answers = {"error": reason(error)}
     print()
-    print(json.dumps(answers))
+    print(json.dumps(answers), flush=True)
+    sys.exit("error" in answers)
 
 
 main()

@@ -1,5 +1,6 @@
-//! A store with S3's interface gets every snapshot of twenty programs exactly once, although the
-//! store is stopped, the agent is killed five times, and the disk is full once.
+//! A store with S3's interface gets every snapshot of twenty programs, and of some that nobody
+//! prepared, exactly once, although the store is stopped, the agent is killed five times, and the
+//! disk is full once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::server::Server;
-use super::{Bench, json};
+use super::{Bench, json, output};
 use crate::failure::Failure;
 
 const COUNTS: &str = include_str!("store/counts.sql");
@@ -21,6 +22,19 @@ const IDS: &str = include_str!("store/ids.sql");
 
 /// The programs.
 const PROGRAMS: usize = 20;
+
+/// Programs of Debian that nobody prepared, and their words.
+const FOREIGN: [(&str, &[&str]); 2] = [
+    (
+        "python3",
+        &[
+            "-c",
+            "import json, sys; kept = [json.loads('[1, 2]') for _ in range(50000)]; \
+                         sys.stdin.read()",
+        ],
+    ),
+    ("perl", &["-e", "my @kept = map { \"word $_\" } 1 .. 50000; <STDIN>"]),
+];
 
 /// The number of times that the agent is killed.
 const KILLS: u32 = 5;
@@ -114,7 +128,7 @@ pub(super) fn run(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
             "clients fleet store: not run: the full disk, which needs the right to mount"
         )?;
     }
-    let programs = start_programs(&program, &sockets)?;
+    let programs = start_programs(bench, &program, &sockets)?;
     let mut server = Server::start(bench)?;
     let shipped = ship(bench, &folder, &mut server, disk.as_ref())?;
     drop(programs);
@@ -123,14 +137,17 @@ pub(super) fn run(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
     let verdict = Verdict::new(&shipped, &counts, &ids)?;
     writeln!(
         out,
-        "clients fleet store: {}: {} snapshots of {} programs in {:?}; {} twice, {} of {} that were \
-         taken are missing, {} were under way at {KILLS} kills; {} {} times; {} rounds waited for a \
-         full disk",
+        "clients fleet store: {}: {} snapshots of {} programs in {:?}, {} of them of {}; {} twice, \
+         {} without their heap, {} of {} that were taken are missing, {} were under way at {KILLS} \
+         kills; {} {} times; {} rounds waited for a full disk",
         if verdict.holds { "passed" } else { "FAILED" },
         verdict.shipped,
         verdict.programs,
         bench.shipping,
+        verdict.foreign,
+        FOREIGN.map(|(name, _)| name).join(" and "),
         verdict.twice,
+        verdict.without_heap,
         verdict.missing,
         shipped.taken.len(),
         verdict.under_way,
@@ -145,17 +162,35 @@ pub(super) fn run(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(verdict.holds && (disk.is_none() || shipped.full > 0) && shipped.refused >= shipped.stops)
 }
 
-fn start_programs(program: &Path, sockets: &Path) -> Result<Vec<Running>, Failure> {
-    let mut programs = Vec::new();
+/// Starts programs that count their snapshots, and those of [`FOREIGN`].
+fn start_programs(bench: &Bench, program: &Path, sockets: &Path) -> Result<Vec<Running>, Failure> {
+    let library = bench.folder.join("store/preload.so");
+    output(Command::new(&bench.about_memory).args(["preload", "-o"]).arg(&library))?;
+    let mut commands: Vec<Command> = Vec::new();
     for number in 0..PROGRAMS {
         let mut command = Command::new(program);
-        command.env("XDG_RUNTIME_DIR", sockets).env("DMD", "1");
         command.env("OTEL_SERVICE_NAME", format!("shop-{number}"));
+        commands.push(command);
+    }
+    for (name, words) in FOREIGN {
+        // Debian's own: another one on the path may be a script that starts it.
+        let file = Path::new("/usr/bin").join(name);
+        if !file.exists() {
+            return Err(format!("there is no {} (apt-get install {name})", file.display()).into());
+        }
+        let mut command = Command::new(file);
+        command.args(words).env("LD_PRELOAD", &library).env("OTEL_SERVICE_NAME", name);
+        commands.push(command);
+    }
+    let count = commands.len();
+    let mut programs = Vec::new();
+    for mut command in commands {
+        command.env("XDG_RUNTIME_DIR", sockets).env("DMD", "1").stdin(Stdio::piped());
         command.env("OTEL_RESOURCE_ATTRIBUTES", "service.version=1.0,host.name=here");
-        programs.push(Running(command.stdin(Stdio::piped()).spawn()?));
+        programs.push(Running(command.spawn()?));
     }
     let begin = Instant::now();
-    while fs::read_dir(sockets)?.count() < PROGRAMS {
+    while fs::read_dir(sockets)?.count() < count {
         if begin.elapsed() > Duration::from_secs(120) {
             return Err("the programs do not serve".into());
         }
@@ -252,37 +287,52 @@ fn ask(bench: &Bench, question: &str, server: &Server) -> Result<Value, Failure>
 }
 
 /// The comparison of the store with what was taken.
+#[derive(Default)]
 struct Verdict {
     programs: usize,
+    /// All reports, and those of programs that nobody prepared.
     shipped: i64,
+    foreign: i64,
     twice: i64,
     missing: usize,
     under_way: i64,
+    /// Reports whose heap no question finds.
+    without_heap: i64,
     holds: bool,
 }
 
 impl Verdict {
     fn new(shipped: &Shipped, counts: &Value, ids: &Value) -> Result<Self, Failure> {
-        let (mut programs, mut all, mut twice, mut under_way) = (0, 0, 0, 0);
+        let mut found = Verdict::default();
         for row in counts.as_array().ok_or("no rows")? {
             let number = |name: &str| row[name].as_i64().ok_or("no whole number");
             let (n, different, most) = (number("n")?, number("different")?, number("most")?);
-            twice += n - different;
-            if row["name"] == "collections" {
-                programs += 1;
-                all += n;
-                under_way += most - different;
+            let service = row["service"].as_str().unwrap_or_default();
+            let is_foreign = FOREIGN.iter().any(|(name, _)| *name == service);
+            found.twice += n - different;
+            match row["name"].as_str() {
+                // The program counts its collections, so those that are missing are known.
+                Some("collections") => found.under_way += most - different,
+                Some("reports") => {
+                    found.programs += 1;
+                    found.shipped += n;
+                    found.without_heap += n - most;
+                    found.foreign += if is_foreign { n } else { 0 };
+                }
+                _ => {}
             }
         }
         let ids: BTreeSet<&str> =
             ids.as_array().into_iter().flatten().filter_map(|row| row["id"].as_str()).collect();
-        let missing = shipped.taken.iter().filter(|id| !ids.contains(id.as_str())).count();
+        found.missing = shipped.taken.iter().filter(|id| !ids.contains(id.as_str())).count();
         // A program is asked after the other: a kill loses one that is under way, or in memory.
-        let holds = programs == PROGRAMS
-            && twice == 0
-            && missing == 0
-            && under_way <= i64::from(KILLS)
+        found.holds = found.programs == PROGRAMS + FOREIGN.len()
+            && found.foreign > 0
+            && found.twice == 0
+            && found.missing == 0
+            && found.without_heap == 0
+            && found.under_way <= i64::from(KILLS)
             && shipped.taken.len() > PROGRAMS;
-        Ok(Verdict { programs, shipped: all, twice, missing, under_way, holds })
+        Ok(found)
     }
 }
