@@ -174,6 +174,23 @@ fn a_workspace_with_two_binaries_asks_which_one_is_meant() {
     tests_run_by_themselves(&shop);
 }
 
+/// In the folder of a package, resolver 1 takes `package/feature` for the feature of a dependency.
+#[test]
+fn features_are_enabled_with_the_first_resolver_too() {
+    let old = folder("old");
+    write(&old, WORKSPACE);
+    write(&old, &[("Cargo.toml", "[workspace]\nmembers = [\"till\", \"stock\"]\n")]);
+    let root = repository().to_str().unwrap();
+    answer(&old, &["init", "--path", root]);
+    assert_has(&answer(&old, &["run", "--bin", "till"]), "till/receipts");
+    assert_has(&answer(&old.join("till"), &["run"]), "till/receipts");
+    let words = ["run", "--bin", "till", "--without-feature", "--features", "till/memreport"];
+    assert_has(&answer(&old, &words), "till/receipts");
+    // Several packages: each is built with its own features.
+    let text = String::from_utf8(memreport(&old, &["test", "loads"]).stdout).unwrap();
+    assert_has(&text, "tests::loads: ok; nothing left behind");
+}
+
 /// The tests of the package `stock`, each in a process of its own.
 fn tests_run_by_themselves(shop: &Path) {
     let output = memreport(&shop.join("stock"), &["test", "--lib"]);

@@ -215,7 +215,9 @@ fn tracking_begins_and_ends_from_the_page_and_dumps_are_saved() {
     assert_eq!(sheets(1), json!(["dark", "heap", "coverage"]));
     let heap = served.json("GET /moments/1/heap");
     assert_eq!(heap["rows"]["bytes"], json!([32]));
-    assert_eq!(served.json("GET /moments/1/findings")["pieces"], json!(["heap"]));
+    assert_eq!(served.json("GET /moments/1/findings")["pieces"], json!(["heap", "census"]));
+    let census = served.json("GET /moments/1/census");
+    assert_eq!(census["rows"]["bytes"], json!([32]));
     let file = served.asked("GET /moments/1/dump");
     assert!(file.head.contains("filename=\"memory-report-1.dmd.json.gz\""), "{}", file.head);
     let mut text = String::new();

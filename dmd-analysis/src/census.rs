@@ -36,7 +36,7 @@ pub use crate::axis::{Axis, AxisError, DEFAULT_EDGES, Key, ReportState, StackCut
 pub use amount::{Amount, BlockSize};
 pub use breakdown::{Breakdown, BreakdownError, Bucket, Count, Split, StateSplit};
 pub use diff::DifferentBreakdowns;
-pub use file::{FileOptions, ReachableCensus, of_dump, of_reachable};
+pub use file::{FileOptions, ReachableCensus, columns, of_dump, of_reachable};
 pub use node::{Blocks, Bucketed, Census, Counted, Group, Node};
 
 /// The counting engine, for sources of blocks other than dump files.

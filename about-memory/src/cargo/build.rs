@@ -6,7 +6,7 @@ use super::workspace::{FEATURE, Package, Workspace};
 use clap::{Args, FromArgMatches};
 use std::ffi::{OsStr, OsString};
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The heading of the flags that cargo has too.
@@ -87,11 +87,16 @@ impl BuildArgs {
 
     /// Returns a command of cargo with the flags that each takes.
     pub(crate) fn cargo(&self, command: &str) -> Command {
+        self.cargo_at(self.manifest_path.as_deref(), command)
+    }
+
+    /// Returns a command of cargo for a manifest, or without one for the current folder's.
+    fn cargo_at(&self, manifest: Option<&Path>, command: &str) -> Command {
         // Cargo names itself in this variable.
         let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut cargo = Command::new(program);
         cargo.arg(command);
-        if let Some(path) = &self.manifest_path {
+        if let Some(path) = manifest {
             cargo.arg("--manifest-path").arg(path);
         }
         for (is_set, flag) in [(self.offline, "--offline"), (self.locked, "--locked")] {
@@ -109,11 +114,32 @@ impl BuildArgs {
     /// Builds what the words choose, of the packages, and returns the programs.
     pub(crate) fn build(
         &self,
+        step: (&'static str, &str),
+        workspace: &Workspace,
+        packages: &[&Package],
+        words: &[&OsStr],
+    ) -> Result<Vec<Built>, CargoError> {
+        // Resolver 1 enables features of one package alone.
+        if packages.len() > 1 && workspace.has_resolver_1() {
+            let each = packages.iter().map(|package| self.build_together(step, &[package], words));
+            return Ok(each.collect::<Result<Vec<_>, _>>()?.concat());
+        }
+        self.build_together(step, packages, words)
+    }
+
+    /// Builds what the words choose with one command of cargo.
+    fn build_together(
+        &self,
         (command, default_profile): (&'static str, &str),
         packages: &[&Package],
         words: &[&OsStr],
     ) -> Result<Vec<Built>, CargoError> {
-        let mut cargo = self.cargo(command);
+        // Resolver 1 enables features of the manifest's package alone, whatever `--package` names.
+        let manifest = match packages {
+            [package] => Some(package.manifest_path.as_path()),
+            _ => self.manifest_path.as_deref(),
+        };
+        let mut cargo = self.cargo_at(manifest, command);
         let profile = self.profile(default_profile);
         if self.profile.is_some() || self.release {
             cargo.args(["--profile", profile]);
@@ -149,9 +175,14 @@ impl BuildArgs {
     }
 
     fn add_features(&self, packages: &[&Package], cargo: &mut Command) {
-        let own = packages.iter().filter(|package| package.has_feature() && !self.without_feature);
-        let own = own.map(|package| format!("{}/{FEATURE}", package.name));
-        for features in self.features.iter().cloned().chain(own) {
+        let has_feature = packages.iter().any(|package| package.has_feature());
+        let own = (has_feature && !self.without_feature).then(|| FEATURE.to_owned());
+        // Of one package, resolver 1 takes no feature with the package's name before it.
+        let named = |list: &String| match packages {
+            [package] => without_package(list, &package.name),
+            _ => list.clone(),
+        };
+        for features in self.features.iter().map(named).chain(own) {
             cargo.arg("--features").arg(features);
         }
         let flags = [
@@ -162,6 +193,16 @@ impl BuildArgs {
             cargo.args(is_set.then_some(flag));
         }
     }
+}
+
+/// Returns a list of features without the name of the package before some of them.
+fn without_package(list: &str, package: &str) -> String {
+    let own = |feature: &str| match feature.split_once('/') {
+        Some((before, feature)) if before == package => feature.to_owned(),
+        _ => feature.to_owned(),
+    };
+    let features = list.split([',', ' ']).filter(|feature| !feature.is_empty()).map(own);
+    features.collect::<Vec<_>>().join(",")
 }
 
 /// Returns a profile's name as a key of TOML.
@@ -218,10 +259,14 @@ impl ProgramArgs {
 
 impl Chosen<'_> {
     /// Builds the program. Returns its file.
-    pub(crate) fn build(self, args: &BuildArgs) -> Result<PathBuf, CargoError> {
+    pub(crate) fn build(
+        self,
+        args: &BuildArgs,
+        workspace: &Workspace,
+    ) -> Result<PathBuf, CargoError> {
         let flag = format!("--{}", self.kind);
         let words = [OsStr::new(&flag), OsStr::new(self.name)];
-        let built = args.build(("build", "dev"), &[self.package], &words)?;
+        let built = args.build(("build", "dev"), workspace, &[self.package], &words)?;
         let is_it = |built: &Built| built.target == self.name && built.kind == self.kind;
         let found = built.into_iter().find(is_it);
         found

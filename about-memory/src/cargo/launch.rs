@@ -86,7 +86,7 @@ impl CargoRunArgs {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let workspace = Workspace::read(&self.build)?;
         let chosen = self.program.choose(&workspace, self.build.package.as_deref())?;
-        let file = chosen.build(&self.build)?;
+        let file = chosen.build(&self.build, &workspace)?;
         let surroundings = Surroundings {
             environment: manifest_folder(chosen.package.folder()),
             ..Surroundings::default()
@@ -101,7 +101,7 @@ impl CargoRecordArgs {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let workspace = Workspace::read(&self.build)?;
         let chosen = self.program.choose(&workspace, self.build.package.as_deref())?;
-        let command = with(chosen.build(&self.build)?, self.arguments);
+        let command = with(chosen.build(&self.build, &workspace)?, self.arguments);
         RecordArgs { options: self.options, process: None, length: None, command }.run(context)
     }
 }
@@ -119,7 +119,7 @@ impl BenchArgs {
         if self.benches.is_empty() {
             words.push(OsStr::new("--benches"));
         }
-        let built = self.build.build(("bench", "bench"), &packages, &words)?;
+        let built = self.build.build(("bench", "bench"), &workspace, &packages, &words)?;
         // Without a benchmark of its own, a library or program has nothing to measure.
         let benches: Vec<Built> = built.into_iter().filter(|built| built.kind == "bench").collect();
         if benches.is_empty() {

@@ -79,7 +79,7 @@ impl TestArgs {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let workspace = Workspace::read(&self.build)?;
         let packages = workspace.chosen(self.build.package.as_deref())?;
-        let built = self.build.build(("test", "test"), &packages, &self.targets())?;
+        let built = self.build.build(("test", "test"), &workspace, &packages, &self.targets())?;
         let mut measurer = Measurer::new(self.top)?;
         let mut tally = Tally::default();
         for built in built.into_iter().filter(|built| built.is_test) {

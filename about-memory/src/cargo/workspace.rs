@@ -16,6 +16,7 @@ pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,
     #[serde(default)]
     workspace_default_members: Vec<String>,
+    workspace_root: PathBuf,
     #[serde(skip)]
     current: Option<PathBuf>,
 }
@@ -99,9 +100,32 @@ impl Workspace {
         Ok(self.packages.iter().filter(is_default).collect())
     }
 
+    /// Returns whether cargo resolves features by its first resolver, which enables features on the
+    /// command line for one package alone.
+    pub(crate) fn has_resolver_1(&self) -> bool {
+        // Cargo has read the same file.
+        let text = std::fs::read_to_string(self.workspace_root.join("Cargo.toml"));
+        text.is_ok_and(|text| declares_resolver_1(&text))
+    }
+
     /// Returns the package with this id.
     pub(crate) fn of_id(&self, id: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.id == id)
+    }
+}
+
+/// Returns whether the manifest of a workspace's root declares the first resolver, or none.
+fn declares_resolver_1(manifest: &str) -> bool {
+    let Ok(manifest) = manifest.parse::<toml_edit::DocumentMut>() else { return false };
+    let value = |table: &str, key: &str| {
+        manifest.get(table).and_then(|table| table.get(key)).and_then(toml_edit::Item::as_str)
+    };
+    let declared = value("workspace", "resolver").or_else(|| value("package", "resolver"));
+    let shared = || manifest.get("workspace")?.get("package")?.get("edition")?.as_str();
+    match (declared, value("package", "edition").or_else(shared)) {
+        (Some(resolver), _) => resolver == "1",
+        // The default depends on the edition of the root's package, if there is one.
+        (None, edition) => edition.is_none_or(|edition| edition == "2015" || edition == "2018"),
     }
 }
 
@@ -118,6 +142,22 @@ fn json<T: DeserializeOwned>(mut cargo: Command, what: &'static str) -> Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_resolver_is_declared_or_that_of_the_edition() {
+        for (manifest, expected) in [
+            ("[workspace]\nmembers = []", true),
+            ("[workspace]\nresolver = \"1\"", true),
+            ("[workspace]\nresolver = \"3\"", false),
+            ("[package]\nname = \"a\"", true),
+            ("[package]\nedition = \"2018\"", true),
+            ("[package]\nedition = \"2021\"\n[workspace]", false),
+            ("[package]\nedition.workspace = true\n[workspace.package]\nedition = \"2024\"", false),
+            ("[package]\nedition = \"2024\"\nresolver = \"1\"", true),
+        ] {
+            assert_eq!(declares_resolver_1(manifest), expected, "{manifest}");
+        }
+    }
 
     #[test]
     fn a_package_has_the_feature_if_its_manifest_declares_it() {

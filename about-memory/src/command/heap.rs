@@ -7,4 +7,5 @@ pub mod coverage;
 pub mod dominators;
 pub mod why_alive;
 pub mod records;
+pub(in crate::command) mod scan;
 mod scan_options;

@@ -14,5 +14,6 @@ mod html;
 mod kinds;
 mod moments;
 mod names;
+mod processes;
 mod text;
 mod tree;

@@ -1,7 +1,12 @@
 //! Censuses of dump files, whose frames should be symbolicated.
 
+mod columns;
+
+pub use columns::columns;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::amount::{Amount, BlockSize};
@@ -122,6 +127,14 @@ struct File<'d> {
     reported: Vec<&'d Block>,
     texts: HashMap<String, Arc<str>>,
     crates: Crates<'d>,
+    /// The stack that was looked at last: several axes look at the same one in turn.
+    last: Option<OwnFrames<'d>>,
+}
+
+/// A stack with its frames, without the standard library's.
+struct OwnFrames<'d> {
+    trace: TraceId,
+    frames: Rc<[Parts<'d>]>,
 }
 
 impl<'d> File<'d> {
@@ -135,6 +148,7 @@ impl<'d> File<'d> {
             reported: Vec::new(),
             texts: HashMap::new(),
             crates: Crates::new(dump),
+            last: None,
         }
     }
 
@@ -175,9 +189,14 @@ impl<'d> File<'d> {
     }
 
     /// Returns the frames of an item's stack, without the standard library's.
-    fn own(&self, item: &Item) -> Vec<Parts<'d>> {
-        self.trace(item)
-            .map_or_else(Vec::new, |trace| without_library(self.dump, self.dump.trace(trace)))
+    fn own(&mut self, item: &Item) -> Rc<[Parts<'d>]> {
+        let Some(trace) = self.trace(item) else { return Rc::from([]) };
+        if let Some(last) = self.last.as_ref().filter(|last| last.trace == trace) {
+            return Rc::clone(&last.frames);
+        }
+        let frames: Rc<[Parts<'d>]> = without_library(self.dump, self.dump.trace(trace)).into();
+        self.last = Some(OwnFrames { trace, frames: Rc::clone(&frames) });
+        frames
     }
 }
 
@@ -258,7 +277,8 @@ impl Attributes for File<'_> {
     }
 
     fn crate_name(&mut self, item: &Item) -> Option<String> {
-        self.crates.of_first(&self.own(item)).map(Cow::into_owned)
+        let frames = self.own(item);
+        self.crates.of_first(&frames).map(Cow::into_owned)
     }
 }
 

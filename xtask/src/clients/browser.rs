@@ -3,6 +3,7 @@
 //! It shows the text of the command line to the byte. It folds, filters, compares, and measures a
 //! running program. None of its data leaves the machine.
 
+mod big;
 mod heap;
 mod look;
 mod pages;
@@ -94,17 +95,19 @@ type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 const OF_SCRIPTS: [Check; 2] =
     [("the scripts' own tests", scripts::tests), ("the scripts' types", scripts::types)];
 
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 17] = [
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
     ("the program's reporters stay in sight", pages::reporters),
     ("what is copied is what is printed", pages::copying),
     ("files are opened on the page", pages::opened),
-    ("100,000 reports are quick", pages::many),
+    ("100,000 reports are quick", big::reports),
+    ("300,000 stacks are quick", big::stacks),
     ("the treemap", look::areas),
     ("resident memory is explained", look::resident),
     ("sums of all views", views::sums),
+    ("an item leads on to its blocks and owners", views::links),
     ("the table is driven by keys", views::table),
     ("assistive programs", views::accessibility),
     ("heap details", heap::details),

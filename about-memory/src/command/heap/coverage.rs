@@ -1,5 +1,6 @@
 //! `about-memory heap coverage DUMP`: shows how much of the heap is reported exactly once.
 
+use crate::command::flags::candidates;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
@@ -14,8 +15,8 @@ use std::process::ExitCode;
 /// `about-memory heap coverage`
 #[derive(Debug, Args)]
 pub struct CoverageArgs {
-    /// A dump by DMD; `-` is standard input
-    #[arg(value_name = "DUMP")]
+    /// A dump by DMD; `-` is standard input; or the pid or the name of a running program
+    #[arg(value_name = "DUMP|PID|NAME", add = candidates::programs_and_files())]
     input: PathBuf,
 
     /// Show N crates, types, fields and suggestions

@@ -1,7 +1,7 @@
 //! `about-memory heap diff A B`: shows which places grew between two dumps or two moments of
 //! recordings.
 
-use crate::command::flags::BlockArgs;
+use crate::command::flags::{BlockArgs, candidates};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError, DumpSource};
@@ -20,11 +20,12 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct HeapDiffArgs {
     /// The earlier dump or recording, or a folder: compares its first dump with its last, by name
-    #[arg(value_name = "A|FOLDER")]
+    #[arg(value_name = "A|FOLDER", add = candidates::programs_and_files())]
     first: PathBuf,
 
-    /// The later dump or recording [default: A, which must be a recording]
-    #[arg(value_name = "B")]
+    /// The later dump or recording, or the pid or the name of a running program [default: A, which
+    /// must be a recording]
+    #[arg(value_name = "B|PID|NAME", add = candidates::programs_and_files())]
     second: Option<PathBuf>,
 
     /// The moment of the recording A: `peak`, `end`, or seconds since the start [default: end;

@@ -1,8 +1,9 @@
 //! `about-memory heap dominators DUMP`: shows the blocks that keep most of the heap alive, and
 //! unreachable cycles.
 
+use super::scan::Scan;
 use super::scan_options;
-use crate::command::flags::{by, percent};
+use crate::command::flags::{by, candidates, percent};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
@@ -16,8 +17,9 @@ use std::process::ExitCode;
 /// `about-memory heap dominators`
 #[derive(Debug, Args)]
 pub struct DominatorsArgs {
-    /// A dump with DMD=--mode=scan, by memreport or Firefox; `-` is standard input
-    #[arg(value_name = "DUMP")]
+    /// A dump with DMD=--mode=scan, by memreport or Firefox; `-` is standard input; or the pid or
+    /// the name of a running program, also of one without DMD
+    #[arg(value_name = "DUMP|PID|NAME", add = candidates::programs_and_files())]
     input: PathBuf,
 
     /// Group the blocks by an axis, as a table of the bytes that each group retains
@@ -52,7 +54,7 @@ impl DominatorsArgs {
     /// The dump cannot be read or is no scan, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
-        let dump = reader.read(&self.input, &mut context.notes)?;
+        let dump = Scan::new(&self.input).read(&mut reader, &mut context.notes)?;
         let options = scan_options::explain_options(context, self.json);
         let retention =
             Retention::new(&dump, &options).map_err(|error| DumpError::Clamp(self.input, error))?;

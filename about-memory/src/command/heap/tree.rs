@@ -1,6 +1,6 @@
 //! `about-memory heap tree DUMP`: breaks the heap down by stack, type and scope.
 
-use crate::command::flags::{BlockArgs, by, percent};
+use crate::command::flags::{BlockArgs, by, candidates, percent};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::DumpArgs;
@@ -21,9 +21,10 @@ const PURPOSE: &str = "Group the blocks by these axes, one within the other: `ty
 /// `about-memory heap tree`
 #[derive(Debug, Args)]
 pub struct HeapTreeArgs {
-    /// A dump that DMD wrote, ours or Firefox's, or a recording; `-` for standard input
+    /// A dump that DMD wrote, ours or Firefox's, or a recording; `-` for standard input;
+    /// or the pid or the name of a running program
     // `heap` has these flags too, and no dump if it has a command.
-    #[arg(value_name = "DUMP|RECORDING", required = true)]
+    #[arg(value_name = "DUMP|RECORDING|PID|NAME", required = true, add = candidates::programs_and_files())]
     input: Option<PathBuf>,
 
     /// The moment of a recording: `peak`, `end`, or seconds since the start [default: end]

@@ -1,7 +1,8 @@
 //! `about-memory heap why-alive DUMP`: shows the reference paths that keep blocks alive.
 
+use super::scan::Scan;
 use super::scan_options;
-use crate::command::flags::hexadecimal;
+use crate::command::flags::{candidates, hexadecimal};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
@@ -14,8 +15,9 @@ use std::process::ExitCode;
 /// `about-memory heap why-alive`
 #[derive(Debug, Args)]
 pub struct WhyAliveArgs {
-    /// A dump with DMD=--mode=scan, by memreport or Firefox; `-` is standard input
-    #[arg(value_name = "DUMP")]
+    /// A dump with DMD=--mode=scan, by memreport or Firefox; `-` is standard input; or the pid or
+    /// the name of a running program, also of one without DMD
+    #[arg(value_name = "DUMP|PID|NAME", add = candidates::programs_and_files())]
     input: PathBuf,
 
     /// The blocks to explain.
@@ -84,7 +86,7 @@ impl WhyAliveArgs {
     /// The dump cannot be read, is no scan or has no such block, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
-        let dump = reader.read(&self.input, &mut context.notes)?;
+        let dump = Scan::new(&self.input).read(&mut reader, &mut context.notes)?;
         let options = scan_options::explain_options(context, self.json);
         let retention = Retention::new(&dump, &options)
             .map_err(|error| DumpError::Clamp(self.input.clone(), error))?;

@@ -7,12 +7,14 @@ use super::error::{RunError, describe_end};
 use super::program;
 use super::tracking::{ProcessArgs, Tracking};
 use crate::command::flags::{candidates, seconds};
+use crate::command::view::recording::write_places;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::input::dump::read_recording;
+use crate::input::dump::{DumpReader, read_recording};
 use crate::input::live::Target;
 use crate::render::recording::text;
 use clap::Args;
+use memreport_analysis::recording::Which;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -63,6 +65,10 @@ pub struct RecordOptions {
     /// much as an allocation
     #[arg(long)]
     pub free_stacks: bool,
+    /// Show N places of the blocks at the peak, of those at the end, and of those that were freed
+    /// at once; `about-memory recording` shows more
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub top: usize,
     /// Flags of the processes to track.
     #[command(flatten)]
     pub processes: ProcessArgs,
@@ -126,7 +132,7 @@ impl RecordArgs {
         }
         let mut is_whole = true;
         for file in &kept {
-            is_whole &= summarize(file, context)?;
+            is_whole &= summarize(file, self.options.top, context)?;
         }
         let Some(end) = describe_end(status) else {
             return Ok(exit_code(!is_whole));
@@ -136,11 +142,19 @@ impl RecordArgs {
     }
 }
 
-/// Prints the summary of a recording. Returns whether it is whole.
-fn summarize(file: &Path, context: &mut Context<'_>) -> Result<bool, Failure> {
+/// Prints the summary of a recording, and the `top` places of each kind. Returns whether it is
+/// whole.
+fn summarize(file: &Path, top: usize, context: &mut Context<'_>) -> Result<bool, Failure> {
     let recording = read_recording(file)?;
     writeln!(context.out, "Recorded into {}", file.display())?;
     text::write(&recording, &mut context.out)?;
+    if top > 0 {
+        // One reader: each function is looked up once.
+        let mut reader = DumpReader::default();
+        for which in [Which::AtPeak, Which::Retained, Which::Temporary] {
+            write_places(&recording, which, top, &mut reader, context)?;
+        }
+    }
     Ok(recording.is_whole)
 }
 

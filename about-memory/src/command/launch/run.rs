@@ -1,5 +1,6 @@
 //! `about-memory run`: runs a program with DMD on, and shows its memory report and its dark matter.
 
+mod leaked;
 mod listen;
 mod outcome;
 mod folder;
@@ -21,8 +22,9 @@ use crate::input::folder::working_directory;
 use crate::report::unclassified::{Verdict, unclassified_percent};
 use clap::Args;
 use memreport_analysis::analysis;
-use memreport_analysis::analysis::{ExplainOptions, Explained};
+use memreport_analysis::analysis::{ExplainOptions, Explained, Place};
 use memreport_analysis::recording::{Recording, Which};
+use memreport_analysis::retention;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -151,7 +153,7 @@ impl RunArgs {
             )?;
             self.show(snapshot, context)?;
             write!(context.out.json(), ",\"heap\":")?;
-            let (explained, options) = self.explained(snapshot, context)?;
+            let Analysed { explained, options, .. } = self.analysed(snapshot, context)?;
             analysis::write_explained_json(&explained, &options, &mut context.out.json())?;
             write!(context.out.json(), "}}")?;
             separator = ",\n";
@@ -215,17 +217,20 @@ impl RunArgs {
         snapshot: &SavedSnapshot,
         context: &mut Context<'_>,
     ) -> Result<Verdict, Failure> {
-        let (explained, options) = self.explained(snapshot, context)?;
+        let Analysed { explained, options, leaked } = self.analysed(snapshot, context)?;
         analysis::write_summary(&explained, &options, &mut context.out)?;
+        if let Some(places) = leaked {
+            leaked::write(&places, self.options.top, &mut context.out)?;
+        }
         verdict(&explained, snapshot)
     }
 
-    /// Explains the dump of a snapshot.
-    fn explained(
+    /// Analyses the dump of a snapshot.
+    fn analysed(
         &self,
         snapshot: &SavedSnapshot,
         context: &mut Context<'_>,
-    ) -> Result<(Explained, ExplainOptions), Failure> {
+    ) -> Result<Analysed, Failure> {
         let mut dump = DumpReader::load(&snapshot.dump)?;
         for note in DumpReader::default().symbolicate(&mut dump) {
             writeln!(context.notes, "note: {note}")?;
@@ -233,8 +238,19 @@ impl RunArgs {
         let mut options = ExplainOptions::default();
         options.top = self.options.top;
         options.root = working_directory();
-        Ok((analysis::explain(&dump, &options), options))
+        let explained = analysis::explain(&dump, &options);
+        // Whether something is leaked is known of a scan alone.
+        let leaked = retention::left(&mut dump, &options).ok().map(|left| left.leaked);
+        Ok(Analysed { explained, options, leaked })
     }
+}
+
+/// The analysis of a dump.
+struct Analysed {
+    explained: Explained,
+    options: ExplainOptions,
+    /// The places of leaked blocks, if the dump is a scan.
+    leaked: Option<Vec<Place>>,
 }
 
 /// Judges a snapshot.

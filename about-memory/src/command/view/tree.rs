@@ -1,20 +1,15 @@
 //! `about-memory tree DUMP|PID`: the typed tree of a heap, by owner.
 
 use crate::command::flags::{candidates, percent, seconds};
-use crate::command::process::inspect;
+use crate::command::heap::scan::Scan;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError, DumpReader};
 use crate::input::folder;
 use crate::input::kind::head_of;
-use crate::input::live::{self, Target};
-use crate::input::open::{NamedBytes, running};
 use crate::render::owners::{Shown, json, text};
 use clap::Args;
-use memreport_analysis::analysis::ClampError;
 use memreport_analysis::ownership::{OwnerTree, OwnerTreeOptions};
-use memreport_analysis::read::{Dump, Mode, read_slice};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,7 +25,7 @@ Types and fields need debug information of the program (debug = true in its prof
 that allocated the blocks.")]
 pub struct TreeArgs {
     /// A dump with DMD=--mode=scan, or one that `inspect --save` wrote; `-` is standard input; or
-    /// the pid of a running program
+    /// the pid or the name of a running program, also of one without DMD
     #[arg(value_name = "DUMP|PID|NAME", add = candidates::programs_and_files())]
     input: PathBuf,
 
@@ -76,7 +71,8 @@ impl TreeArgs {
     /// written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
-        let dump = self.read(&mut reader, &mut context.notes)?;
+        let scan = Scan { input: &self.input, timeout: self.timeout };
+        let dump = scan.read(&mut reader, &mut context.notes)?;
         let types = reader.types(&dump);
         let mut options = OwnerTreeOptions::default();
         options.explain.root = folder::working_directory();
@@ -92,46 +88,6 @@ impl TreeArgs {
             false => text::write(&tree, &shown, &mut context.out),
         }?;
         Ok(ExitCode::SUCCESS)
-    }
-
-    /// Reads the dump, or takes one of the running program.
-    fn read(&self, reader: &mut DumpReader, notes: &mut dyn Write) -> Result<Dump, Failure> {
-        let Some(target) = running(&self.input) else {
-            return Ok(reader.read(&self.input, notes)?);
-        };
-        let name = self.input.to_string_lossy();
-        let scan = self.scan_by_tracker(&target, reader, notes)?;
-        let Target::Pid(pid) = target else {
-            if let Some(dump) = scan {
-                return Ok(dump);
-            }
-            return Err(DumpError::Clamp(self.input.clone(), ClampError::NotScan).into());
-        };
-        if let Some(mut dump) = scan {
-            if let Err(reason) = add_stacks(&mut dump, pid) {
-                writeln!(notes, "note: without stacks: {reason}")?;
-            }
-            return Ok(dump);
-        }
-        let bytes = inspect::scan_of(pid)?;
-        Ok(reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?)
-    }
-
-    /// Returns the scan that the program's tracker sends, if it has one and is in this mode.
-    fn scan_by_tracker(
-        &self,
-        target: &Target,
-        reader: &mut DumpReader,
-        notes: &mut dyn Write,
-    ) -> Result<Option<Dump>, Failure> {
-        let Ok(program) = live::choose(target, self.timeout) else { return Ok(None) };
-        // A program that does not track is read from outside.
-        let Some(bytes) = program.report(true).ok().and_then(|report| report.dump) else {
-            return Ok(None);
-        };
-        let name = self.input.to_string_lossy();
-        let dump = reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?;
-        Ok((dump.invocation.mode == Mode::Scan).then_some(dump))
     }
 }
 
@@ -169,16 +125,4 @@ pub(super) fn write_unreported(report: &Path, context: &mut Context<'_>) -> Resu
 /// Returns whether a dump is of mode `scan`, which its first bytes tell.
 fn is_scan(dump: &Path) -> bool {
     head_of(dump).is_some_and(|head| String::from_utf8_lossy(&head).contains(r#""mode":"scan""#))
-}
-
-/// Adds the words of stacks, thread-locals and registers to the scan of a running program, which
-/// lacks them. They are read a moment later.
-fn add_stacks(dump: &mut Dump, pid: u32) -> Result<(), Failure> {
-    let bytes = inspect::scan_of(pid)?;
-    let outside = read_slice(&bytes).map_err(|error| error.to_string())?;
-    let words = outside.extension.into_iter().flat_map(|ours| ours.statics);
-    if let Some(ours) = &mut dump.extension {
-        ours.statics.extend(words.filter(|word| !word.place.is_static()));
-    }
-    Ok(())
 }

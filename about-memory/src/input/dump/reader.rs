@@ -3,7 +3,8 @@
 use super::error::DumpError;
 use super::source::DumpSource;
 use crate::input::kind::{FileKind, HEAD, text_of};
-use crate::input::open::{NamedBytes, is_stdin};
+use crate::input::live::{self, DEFAULT_TIMEOUT};
+use crate::input::open::{NamedBytes, is_stdin, running};
 use crate::input::progress::Progress;
 use memreport_analysis::heap::history::History;
 use memreport_analysis::read;
@@ -13,7 +14,7 @@ use memreport_analysis::recording;
 use memreport_analysis::recording::Recording;
 use memreport_analysis::symbols::{Members, Options, Symboliser, Types};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// A reader of dumps and recordings. It looks up each function once for all of them.
@@ -174,9 +175,20 @@ pub(crate) fn read_recording(path: &Path) -> Result<Recording, String> {
 /// The words for looking up functions.
 const LOOKING_UP: &str = "looking up functions and lines";
 
-/// Opens a file, or standard input. Reading moves the step.
+/// Opens a file, or standard input, or takes the dump of a running program. Reading moves the step.
 fn open_file(path: &Path) -> io::Result<(Progress, Box<dyn Read>)> {
     let words = format!("reading {}", path.display());
+    if let Some(target) = running(path) {
+        let step = Progress::start(format!("asking {} for its dump", path.display()), None);
+        let dump = live::choose(&target, DEFAULT_TIMEOUT)
+            .and_then(|program| program.report(true))
+            .map_err(io::Error::other)?
+            .dump;
+        let dump = dump.ok_or_else(|| {
+            io::Error::other("the program sent no dump: start tracking by `about-memory track`")
+        })?;
+        return Ok((step, Box::new(Cursor::new(dump))));
+    }
     if is_stdin(path) {
         let step = Progress::start(words, None);
         return Ok((step, Box::new(io::stdin().lock())));

@@ -17,7 +17,8 @@ pub(crate) fn write(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) ->
     let bytes = number(tree.bytes).len().max("bytes".len());
     let blocks = number(tree.blocks).len().max("blocks".len());
     writeln!(out, "{:>bytes$}    share {:>blocks$}", "bytes", "blocks")?;
-    Lines { shown, heap: tree.bytes, bytes, blocks, out }.rows(&rows, " ", 0)
+    Lines { shown, heap: tree.bytes, bytes, blocks, out }
+        .rows(&rows, Place { before: " ", level: 0, whole: tree.bytes })
 }
 
 fn head(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -58,11 +59,25 @@ struct Lines<'s> {
     out: &'s mut dyn Write,
 }
 
+/// The place of rows in the tree.
+#[derive(Clone, Copy)]
+struct Place<'b> {
+    /// The text before their names.
+    before: &'b str,
+    level: usize,
+    /// The bytes of which a row needs a share to have a line.
+    whole: u64,
+}
+
 impl Lines<'_> {
-    fn rows(&mut self, rows: &[OwnerRow], before: &str, level: usize) -> io::Result<()> {
-        let share = |row: &OwnerRow| percent(row.bytes.into(), self.heap.into());
-        let large = rows.partition_point(|row| share(row) >= self.shown.min && row.bytes > 0);
-        let (large, small) = rows.split_at(large);
+    fn rows(&mut self, rows: &[OwnerRow], place: Place<'_>) -> io::Result<()> {
+        let Place { before, level, whole } = place;
+        let share = |row: &OwnerRow| percent(row.bytes.into(), whole.into());
+        // A leak has a line however small it is.
+        let is_shown = |row: &&OwnerRow| {
+            row.bytes > 0 && (share(row) >= self.shown.min || is_leak(row, level))
+        };
+        let (large, small): (Vec<_>, Vec<_>) = rows.iter().partition(is_shown);
         for (at, row) in large.iter().enumerate() {
             let is_last = at + 1 == large.len() && small.is_empty();
             let (here, below) = match (level, is_last) {
@@ -72,13 +87,18 @@ impl Lines<'_> {
             };
             self.line(row.bytes, row.blocks, &format!("{before}{here}"), &name(row))?;
             if level < self.shown.depth {
-                self.rows(&row.children, &format!("{before}{below}"), level + 1)?;
+                let before = format!("{before}{below}");
+                // Within a leak, shares are of the leak.
+                let whole = if is_leak(row, level) { row.bytes } else { whole };
+                self.rows(&row.children, Place { before: &before, level: level + 1, whole })?;
             }
         }
         if small.is_empty() {
             return Ok(());
         }
-        let sum = |of: &dyn Fn(&OwnerRow) -> u64| small.iter().map(of).fold(0, u64::saturating_add);
+        let sum = |of: &dyn Fn(&OwnerRow) -> u64| {
+            small.iter().copied().map(of).fold(0, u64::saturating_add)
+        };
         let here = if level == 0 { "" } else { "└─ " };
         let name = format!("({} smaller)", commas(small.len() as i128));
         let (bytes, blocks) = (sum(&|row| row.bytes), sum(&|row| row.blocks));
@@ -94,6 +114,11 @@ impl Lines<'_> {
         let name = shorten(name, room);
         writeln!(self.out, "{:>wide$} {share:>7.2}% {blocks:>count$}{before}{name}", number(bytes))
     }
+}
+
+/// Returns whether a row of this level has all blocks that nothing refers to.
+fn is_leak(row: &OwnerRow, level: usize) -> bool {
+    level == 0 && row.kind == RowKind::Leaked
 }
 
 /// Returns the name of a row with its figures.

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use super::{Bench, expect_equal, sample};
 use crate::clients::firefox::Case;
@@ -254,47 +253,4 @@ pub(crate) fn opened(bench: &Bench) -> Result<String, Failure> {
     browser
         .wait("$('trouble').textContent.startsWith('garbage.json: this is no memory report')")?;
     Ok("shown and compared as the command line does; what is no report is named".into())
-}
-
-pub(crate) fn many(bench: &Bench) -> Result<String, Failure> {
-    let report = |number: i64| {
-        json!({
-            "process": "big (pid 7)", "kind": 1, "units": 0, "amount": (number * 7919) % 10_007,
-            "path": format!("explicit/part-{}/group-{}/item-{number}", number % 50, number % 1000),
-            "description": "An item.",
-        })
-    };
-    let reports: Vec<Value> = (0..100_000).map(report).collect();
-    let file = bench.folder.join("many.json");
-    let all = json!({ "version": 1, "hasMozMallocUsableSize": true, "reports": reports });
-    fs::write(&file, all.to_string())?;
-    let page = bench.page(std::slice::from_ref(&file))?.ok_or("no page was written")?;
-    let size = fs::metadata(page.trim_start_matches("file://"))?.len() / 1024;
-    let start = Instant::now();
-    bench.open(&page)?;
-    let opened = start.elapsed().as_millis();
-    let mut times = Vec::new();
-    for change in [
-        json!({ "verbose": "1" }),
-        json!({ "filter": "item-7" }),
-        json!({ "filter": "", "verbose": "" }),
-    ] {
-        let took = bench.browser.run(
-            "const start = performance.now(); await choose(arguments[0]); document.body.offsetHeight;
-             return performance.now() - start",
-            &[change],
-        )?;
-        times.push(took.as_f64().unwrap_or(f64::MAX).round());
-    }
-    bench.browser.run("return choose({ verbose: '1' })", &[])?;
-    let name = file.display().to_string();
-    expect_equal("100,000 lines", &bench.printed(&["--verbose", &name])?, &bench.copied()?)?;
-    let message = format!(
-        "{size} KB; opened in {opened} ms; verbose {} ms, filter {} ms, back {} ms",
-        times[0], times[1], times[2]
-    );
-    if opened > 20_000 || times.iter().any(|&time| time > 5_000.0) {
-        return Err(message.into());
-    }
-    Ok(message)
 }

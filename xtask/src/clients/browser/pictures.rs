@@ -44,7 +44,7 @@ const GUIDE: [(&str, Subject, &str, &str, u32, u32); 8] = [
 ];
 
 /// The views and layouts of which there are screenshots at every width.
-const VIEWS: [(&str, Subject, &str); 19] = [
+const VIEWS: [(&str, Subject, &str); 20] = [
     ("trees", Subject::Example, "view=trees"),
     ("trees-flame", Subject::Example, "view=trees&as=flame"),
     ("trees-treemap", Subject::Example, "view=trees&as=treemap"),
@@ -54,6 +54,7 @@ const VIEWS: [(&str, Subject, &str); 19] = [
     ("heap", Subject::Example, "view=heap"),
     ("heap-flame", Subject::Example, "view=heap&as=flame"),
     ("heap-difference", Subject::Example, "view=heap&base=0"),
+    ("census", Subject::Example, "view=census&then=site"),
     ("types", Subject::Scan, "view=types"),
     ("retained", Subject::Scan, "view=retained&as=icicle"),
     ("coverage", Subject::Example, "view=coverage"),

@@ -66,6 +66,25 @@ pub(crate) fn sums(bench: &Bench) -> Result<String, Failure> {
     for by in ["stack,type", "type,stack", "state,type", "reporter,type,stack"] {
         compare(by, &sum(json!({ "view": "heap", "by": by, "cut": "0" }))?, &json!(of_types))?;
     }
+    for by in ["type", "crate", "site", "state", "size-class"] {
+        let shown = sum(json!({ "view": "census", "count": by }))?;
+        let printed = answer(&["heap", "census", &files.dump, "--json", "--by", by])?;
+        compare(&format!("census by {by}"), &shown, &json!(bytes_in(&printed)))?;
+        // Every group, not only their sum.
+        let groups = browser.run(
+            "return Object.fromEntries(table.roots.filter(({ key }) => key).map(({ key, size }) => [key, size]))",
+            &[],
+        )?;
+        for (name, bytes) in groups.as_object().into_iter().flatten() {
+            let group = &printed[name]["bytes"];
+            if group.as_f64() != bytes.as_f64() {
+                return Err(format!(
+                    "census by {by}: {name}: {bytes} on the page, {group} printed"
+                )
+                .into());
+            }
+        }
+    }
     for at in ["0.5", "end", "peak"] {
         compare(at, &recorded(bench, at, &sum)?, &printed_at(bench, &files.recording, at)?)?;
     }
@@ -126,7 +145,7 @@ fn bytes_in(census: &Value) -> f64 {
 }
 
 /// The views and layouts that axe looks at, with the moment that has data for each.
-const LOOKS: [&str; 17] = [
+const LOOKS: [&str; 19] = [
     "view=trees",
     "view=trees&as=flame",
     "view=trees&as=icicle",
@@ -137,6 +156,8 @@ const LOOKS: [&str; 17] = [
     "view=heap",
     "view=heap&as=flame",
     "view=heap&as=text",
+    "view=census&then=site",
+    "view=census&as=icicle",
     "view=types",
     "view=types&as=icicle",
     "view=retained",
@@ -236,4 +257,41 @@ pub(crate) fn table(bench: &Bench) -> Result<String, Failure> {
         return Err(format!("sorted by size, smallest first: {sizes:?}").into());
     }
     Ok("entered, kept in the address, left, and sorted".into())
+}
+
+/// Goes from a type to its stacks and owners by the links alone, and from the owner to what to do.
+pub(crate) fn links(bench: &Bench) -> Result<String, Failure> {
+    let files = Files::make(bench)?;
+    bench.open_afresh(&bench.page(&[files.report])?.ok_or("no page was written")?)?;
+    let browser = &bench.browser;
+    let follow = |link: &str| -> Result<Value, Failure> {
+        let click = "const link = [...$('links').children].find(made => made.textContent === arguments[0]);
+                     if (!link) { throw new Error(`no ${arguments[0]} among ${$('links').textContent}`); }
+                     link.click()";
+        browser.run(click, &[link.into()])?;
+        bench.drawn()?;
+        browser.run("return [chosen.view, panel.textContent.length]", &[])
+    };
+    let point = |name: &str| {
+        let find =
+            "const row = table.rows.findIndex(({ item }) => item.name.includes(arguments[0]));
+                    if (row < 0) { throw new Error(`no row ${arguments[0]}`); }
+                    table.activate(row)";
+        browser.run(find, &[name.into()])
+    };
+    browser.run("return choose({ view: 'trees' })", &[])?;
+    bench.drawn()?;
+    point("heap-unclassified")?;
+    let mut way = vec![follow("Its types")?];
+    browser.run("table.activate(0)", &[])?;
+    way.push(follow("Who owns this type")?);
+    browser.run("return choose({ view: 'types', find: '' })", &[])?;
+    bench.drawn()?;
+    browser.run("table.activate(0)", &[])?;
+    way.push(follow("Where such blocks are allocated")?);
+    let views: Vec<&str> = way.iter().filter_map(|seen| seen[0].as_str()).collect();
+    if views != ["census", "types", "heap"] {
+        return Err(format!("the links led to {way:?}").into());
+    }
+    Ok("from a report to its types, their owner, and its blocks".into())
 }

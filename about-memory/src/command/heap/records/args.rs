@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::command::flags::{by, hexadecimal};
+use crate::command::flags::{by, candidates, hexadecimal};
 use crate::input::dump::DumpArgs;
 use clap::{Args, ValueEnum};
 use memreport_analysis::analysis::SortBy;
@@ -12,12 +12,13 @@ use memreport_analysis::axis::Axis;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of dmd.py")]
 pub struct RecordsArgs {
-    /// A dump by DMD, memreport's or Firefox's, plain or gzipped; `-` is standard input
-    #[arg(value_name = "DUMP")]
+    /// A dump by DMD, memreport's or Firefox's, plain or gzipped; `-` is standard input; or
+    /// the pid or the name of a running program
+    #[arg(value_name = "DUMP|PID|NAME", add = candidates::programs_and_files())]
     pub(super) input: PathBuf,
 
     /// A second dump: print the difference
-    #[arg(value_name = "DUMP2")]
+    #[arg(value_name = "DUMP2", add = candidates::programs_and_files())]
     pub(super) input2: Option<PathBuf>,
 
     /// Write to this file instead of standard output

@@ -87,7 +87,7 @@ pub(super) fn record(
         }
         stopped => drop(stopped?),
     }
-    Ok(exit_code(!summarize(&args.options.output, context)?))
+    Ok(exit_code(!summarize(&args.options.output, args.options.top, context)?))
 }
 
 /// The events at the last look, for their rate.

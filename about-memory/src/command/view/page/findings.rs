@@ -11,6 +11,8 @@ use crate::render::resident::html;
 use crate::report::resident::{Blocks, Explanation, ProcessSnapshot};
 use memreport_analysis::analysis;
 use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::census;
+use memreport_analysis::census::FileOptions;
 use memreport_analysis::heap;
 use memreport_analysis::heap::{Frames, Heap, HeapOptions};
 use memreport_analysis::ownership::{OwnerRow, OwnerTree, OwnerTreeOptions, RowKind};
@@ -38,7 +40,7 @@ pub(crate) struct Piece {
 }
 
 /// The names of all pieces. The first contains the list of the others.
-pub(crate) const PIECES: [&str; 4] = ["findings", "heap", "types", "retained"];
+pub(crate) const PIECES: [&str; 5] = ["findings", "heap", "census", "types", "retained"];
 
 /// Analyses one of these snapshots. Compares it with the earlier ones of the same process.
 ///
@@ -144,6 +146,9 @@ fn sheets(
     let mut of_heap = HeapOptions::default();
     of_heap.frames = Frames::Own;
     pieces.push(Piece::new("heap", &heap::columns(&Heap::new(&dump, &of_heap)?)));
+    let mut of_census = FileOptions::default();
+    of_census.root = working_directory();
+    pieces.push(Piece::new("census", &census::columns(&dump, &of_census)));
     if dump.invocation.mode == Mode::Scan {
         notes.extend(owners(&dump, &mut reader, pieces, &mut sheets).err());
     }

@@ -7,6 +7,9 @@ const Presence = { both: 0, first: 1, second: 2, added: 3 };
 const RESERVED = new Set(["__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__",
   "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf"]);
 
+/** The kids of a node that has none, as most have. Nothing is ever added. */
+const NO_KIDS = new Map();
+
 const UNCLASSIFIED = "What the allocator has handed out beyond what the HEAP reports of this tree name; the allocator's " +
   "rounding of unreported blocks is in it.";
 
@@ -40,21 +43,41 @@ function addReport(processes, nodes, report, moment, accepts) {
     return;
   }
   process.hasReports = true;
-  const segments = report.segments ?? path.split("/");
-  const isFlat = segments.length === 1;
-  if (isFlat && RESERVED.has(segments[0])) {
+  const isFlat = report.segments ? report.segments.length === 1 : !path.includes("/");
+  if (isFlat && RESERVED.has(report.segments?.[0] ?? path)) {
     return;
   }
-  let node = null;
-  for (const segment of segments) {
-    node = kidOf(node, node ? node.kids : isFlat ? process.flats : process.trees, {
-      segment, isMeant: Boolean(report.segments), unit: report.units, nodes,
-    });
-  }
-  if (!isFlat && segments[0] === "explicit" && report.kind === 1) {
+  const node = report.segments
+    ? nodeOfSegments(process, report.segments, { isMeant: true, unit: report.units, nodes })
+    : nodeOfPath(process, path, { isMeant: false, unit: report.units, nodes });
+  if (!isFlat && report.kind === 1 && (report.segments ? report.segments[0] === "explicit" : path.startsWith("explicit/"))) {
     process.heapTotal += amount;
   }
   addAmount(node, report);
+}
+
+/** The node of a path. Most paths have the same parent as another one before. */
+function nodeOfPath(process, path, made) {
+  const end = path.lastIndexOf("/");
+  if (end < 0) {
+    return nodeOfSegments(process, [path], made);
+  }
+  const above = path.slice(0, end);
+  let parent = process.parents.get(above);
+  if (!parent) {
+    parent = nodeOfSegments(process, above.split("/"), made, false);
+    process.parents.set(above, parent);
+  }
+  return kidOf(parent, null, path.slice(end + 1), made);
+}
+
+/** The node of these names, made if it is not there, as are those above it. */
+function nodeOfSegments(process, segments, made, isFlat = segments.length === 1) {
+  let node = null;
+  for (const segment of segments) {
+    node = kidOf(node, isFlat ? process.flats : process.trees, segment, made);
+  }
+  return node;
 }
 
 /** Marks the nodes of these paths in all processes, and all above them: reporters of the program's report there. */
@@ -90,34 +113,44 @@ function processOf(processes, name, writer) {
     isMain: key === "" || key.startsWith("Main Process"),
     hasReports: false, resident: undefined, residentUnique: undefined, heapTotal: 0,
     trees: Object.create(null), flats: Object.create(null),
+    // The nodes above others, by their paths.
+    parents: new Map(),
   };
   return processes[key];
 }
 
-/** The kid of a node, or the root, of this name; made if it is not there. `siblings` is a Map, or an object for roots. */
-function kidOf(parent, siblings, { segment, isMeant, unit, nodes }) {
+/**
+ * The kid of a node of this name, or without a node the root of it among `roots`; made if it is not there.
+ * @param {any} parent
+ * @param {any} roots
+ * @param {string} segment
+ * @param {{ isMeant: boolean, unit: number, nodes: any[] }} made how names are written, and what a new node has
+ */
+function kidOf(parent, roots, segment, { isMeant, unit, nodes }) {
   // A segment on its own is as it is meant; the path writes a slash that is part of a name as a backslash.
   const isLiteral = isMeant && segment.includes("\\");
   const name = isMeant && !isLiteral ? segment.replaceAll("/", "\\") : segment;
   const key = isLiteral ? `\0${name}` : name;
-  const known = parent ? siblings.get(key) : siblings[key];
+  const known = parent ? parent.kids.get(key) : roots[key];
   if (known) {
     return known;
   }
-  const node = newNode(name, isLiteral ? name : name.replaceAll("\\", "/"), unit);
+  const node = newNode(name, isLiteral || !name.includes("\\") ? name : name.replaceAll("\\", "/"), unit);
   node.isRoot = !parent;
   nodes.push(node);
-  if (parent) {
-    siblings.set(key, node);
+  if (!parent) {
+    roots[key] = node;
+  } else if (parent.kids === NO_KIDS) {
+    parent.kids = new Map([[key, node]]);
   } else {
-    siblings[key] = node;
+    parent.kids.set(key, node);
   }
   return node;
 }
 
 function newNode(name, shown, unit) {
   return {
-    name, shown, unit, isRoot: false, kids: new Map(), amount: undefined, merged: 0, presence: Presence.both, description: "",
+    name, shown, unit, isRoot: false, kids: NO_KIDS, amount: undefined, merged: 0, presence: Presence.both, description: "",
     hasReporter: false,
   };
 }

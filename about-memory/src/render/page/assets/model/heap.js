@@ -165,7 +165,7 @@ function breakDown(heap, wishes) {
     const small = nodes.filter(isSmall);
     shown.sort((a, b) => weight(b) - weight(a) || b.bytes - a.bytes || RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind) ||
       (a.name < b.name ? -1 : 1));
-    shown.forEach(node => (node.kids = kidsIn(node)));
+    shown.forEach(node => makeLate(node, "kids", () => kidsIn(node)));
     if (small.length > 0) {
       const name = `<other>: ${small.length} below ${cut}%${small.length === 1 ? "" : " each"}`;
       const other = node("other", name, []);
@@ -228,6 +228,20 @@ function breakDown(heap, wishes) {
     root.kids.push({ ...node("untracked", UNTRACKED, []), ...untracked });
   }
   return root;
+}
+
+/** Gives an object a property whose value is made when it is first read: most nodes are never in sight. */
+function makeLate(/** @type {any} */ object, /** @type {string} */ name, /** @type {() => any} */ make) {
+  const is = { configurable: true, enumerable: true };
+  const settle = value => Object.defineProperty(object, name, { ...is, value, writable: true });
+  Object.defineProperty(object, name, {
+    ...is, set: settle,
+    get() {
+      const value = make();
+      settle(value);
+      return value;
+    },
+  });
 }
 
 function percent(part, whole) {

@@ -50,40 +50,47 @@ function itemsOfReports(page, isDiff) {
 }
 
 function itemOfLine(tree, line, isDiff) {
-  const made = of => newItem(of.id, of.shown, {
-    kind: of.isGathering ? "other" : "report", size: isDiff ? 0 : of.amount, before: isDiff ? -of.amount : undefined,
-    whole: tree.isFlat ? 0 : tree.total, unit: tree.unit, description: of.description, isInvalid: of.isInvalid,
-    isOpen: of.showsKids, path: of.id.slice(of.id.indexOf(":") + 1),
-    notes: [of.merged > 0 && `${of.merged} reports`, of.presence === Presence.first && "gone",
-      of.presence === Presence.second && "new", of.isInvalid && "impossible"].filter(Boolean),
+  const { shown, amount, description, isInvalid, path } = line;
+  const item = newItem(line.id, shown, {
+    kind: line.isGathering ? "other" : "report", size: isDiff ? 0 : amount, before: isDiff ? -amount : undefined,
+    whole: tree.isFlat ? 0 : tree.total, unit: tree.unit, description, isInvalid,
+    isOpen: line.showsKids, path, notes: notesOf(line),
   });
-  const root = made(line);
-  const todo = [[line, root]];
-  while (todo.length > 0) {
-    const [of, item] = todo.pop();
-    item.kids = of.kids.map(made);
-    of.kids.forEach((kid, index) => kid.kids.length > 0 && todo.push([kid, item.kids[index]]));
+  if (line.kids.length > 0) {
+    makeLate(item, "kids", () => line.kids.map(kid => itemOfLine(tree, kid, isDiff)));
   }
-  return root;
+  return item;
 }
 
-/** The items of a heap that is broken down. */
+const NO_NOTES = [];
+
+function notesOf({ merged, presence, isInvalid }) {
+  if (merged === 0 && presence === Presence.both && !isInvalid) {
+    return NO_NOTES;
+  }
+  return [merged > 0 && `${merged} reports`, presence === Presence.first && "gone",
+    presence === Presence.second && "new", isInvalid && "impossible"].filter(Boolean);
+}
+
+/** The items of a heap that is broken down. At first those with a hundredth of the whole are open. */
 function itemsOfHeap(root, isDiff) {
   const whole = isDiff ? Math.max(root.bytes, root.before) : root.bytes;
   const itemsIn = (node, above) => node.kids.map(kid => {
     const name = kid.kind === "noScope" ? MARKS.noScope : kid.kind === "own" ? "itself" : kid.name;
     const id = `${above}${kid.kind}:${kid.name}\n`;
-    return newItem(id, name, {
+    const item = newItem(id, name, {
       kind: kid.kind, size: kid.bytes, blocks: kid.blocks, whole, before: isDiff ? kid.before : undefined,
       unreported: kid.unreported, twice: kid.twice, crate: ["frame", "type"].includes(kid.kind) ? crateOf(kid.name) : "",
-      kids: itemsIn(kid, id),
+      isOpen: 100 * Math.max(kid.bytes, kid.before) >= whole,
     });
+    makeLate(item, "kids", () => itemsIn(kid, id));
+    return item;
   });
   return itemsIn(root, "");
 }
 
 const OWNER_NOTES = {
-  several: "held by several", unknown: "held by something unknown", leaked: "nothing refers to it", shared: "several hold it",
+  several: "held by several", shared: "several hold it",
 };
 
 /** The items of the typed tree: which static owns which blocks, through which fields. */

@@ -6,7 +6,7 @@ const MOST_TINY_REPORTERS = 16;
 
 /** The lines of the tree that grows from `root`. Each line has its kids; `settings` has isVerbose and isDiff. */
 function arrangeTree(root, process, settings) {
-  const tree = { unit: root.unit, isFlat: false, invalid: [], root: lineOf(root) };
+  const tree = { unit: root.unit, isFlat: false, invalid: [], root: new Line(root, null) };
   gatherKids(tree.root, settings);
   tree.total = tree.root.amount;
   const todo = [tree.root];
@@ -19,27 +19,68 @@ function arrangeTree(root, process, settings) {
 
 /** A single measurement, outside any tree. */
 function flatTree(node, process, settings) {
-  const tree = { unit: node.unit, isFlat: true, invalid: [], root: lineOf(node), total: node.amount };
+  const tree = { unit: node.unit, isFlat: true, invalid: [], root: new Line(node, null), total: node.amount };
   finishTree(tree, process, settings);
   return tree;
 }
 
-function lineOf(node) {
-  return {
-    node, name: node.name, shown: node.shown, amount: node.amount, kids: [], merged: node.merged, presence: node.presence,
-    description: node.description, hasReporter: node.hasReporter, showsKids: true, isOpen: true, isInvalid: false,
-    isGathering: false, weight: 0, id: "",
-  };
+/** A line of a tree: that of a node, or of several tiny ones. */
+class Line {
+  /** `above` is the line that it is below: null for a root, whose name is behind that of its process. */
+  constructor(node, above) {
+    this.node = node;
+    this.above = above;
+    this.process = "";
+    this.name = node.name;
+    this.shown = node.shown;
+    this.amount = node.amount;
+    this.kids = NO_LINES;
+    this.merged = node.merged;
+    this.presence = node.presence;
+    this.description = node.description;
+    this.hasReporter = node.hasReporter;
+    this.showsKids = true;
+    this.isOpen = true;
+    this.isInvalid = false;
+    this.holdsInvalid = false;
+    this.isGathering = false;
+    this.weight = 0;
+  }
+
+  /** The names of the line and of those above it, with slashes between. */
+  get path() {
+    const names = [];
+    for (let line = /** @type {Line | null} */ (this); line; line = line.above) {
+      names.push(line.shown);
+    }
+    return names.reverse().join("/");
+  }
+
+  /** The process and the path. */
+  get id() {
+    let root = /** @type {Line} */ (this);
+    while (root.above) {
+      root = root.above;
+    }
+    return `${root.process}:${this.path}`;
+  }
 }
+
+/** The kids of a line that has none, as most have. Nothing is ever added. */
+const NO_LINES = /** @type {Line[]} */ ([]);
 
 /** Makes a line of every node; a difference is sorted by the greatest change at or below a line. */
 function gatherKids(root, { isDiff }) {
   const lines = [root];
   for (let next = 0; next < lines.length; next++) {
-    for (const kid of lines[next].node.kids.values()) {
-      const line = lineOf(kid);
-      lines[next].kids.push(line);
-      lines.push(line);
+    const above = lines[next];
+    if (above.node.kids.size > 0) {
+      above.kids = [];
+      for (const kid of above.node.kids.values()) {
+        const line = new Line(kid, above);
+        above.kids.push(line);
+        lines.push(line);
+      }
     }
   }
   if (isDiff) {
@@ -58,14 +99,16 @@ function arrangeKids(parent, total, settings, todo) {
   const compare = (a, b) => compareAmounts(a, b, settings) || compareNames(a.name, b.name);
   let kids = sortStably(parent.kids, compare);
   for (const kid of kids) {
-    todo.push(kid);
+    if (kid.kids.length > 0) {
+      todo.push(kid);
+    }
   }
   const [shown, tiny] = divide(kids, total, settings);
   if (tiny.length > 0 && shown.length === 0) {
     // All are tiny: nothing to gather them beside.
     parent.showsKids = false;
   } else if (tiny.length > 1) {
-    kids = sortStably([...shown, gathering(tiny)], compare);
+    kids = sortStably([...shown, gathering(tiny, parent)], compare);
   }
   parent.kids = kids;
 }
@@ -86,16 +129,19 @@ function divide(kids, total, settings) {
   return [shown, tiny];
 }
 
-function gathering(tiny) {
-  let amount = 0;
-  for (const kid of tiny) {
-    amount += kid.amount;
-  }
+/** One line for the tiny kids of a line. */
+function gathering(tiny, parent) {
   const name = `(${tiny.length} tiny)`;
-  return {
-    node: null, name, shown: name, amount, kids: tiny, merged: 0, presence: Presence.both, description: "",
-    showsKids: false, isOpen: false, isInvalid: false, isGathering: true, weight: weigh(amount, tiny), id: "",
-  };
+  const line = new Line({
+    name, shown: name, amount: tiny.reduce((sum, { amount }) => sum + amount, 0), merged: 0, presence: Presence.both,
+    description: "", hasReporter: false,
+  }, parent);
+  line.kids = tiny;
+  tiny.forEach(kid => (kid.above = line));
+  line.showsKids = line.isOpen = false;
+  line.isGathering = true;
+  line.weight = weigh(line.amount, tiny);
+  return line;
 }
 
 function compareAmounts(a, b, { isDiff }) {
@@ -107,22 +153,20 @@ function isTiny(line, total, { isDiff }) {
   return isDiff ? 100 * line.weight / Math.abs(total) < 1 : 100 * line.amount / total < 1;
 }
 
-/** Names each line by its path, marks what is negative or greater than the root, and opens the way to it. */
+/** Marks what is negative or greater than the root, and opens the way to it. */
 function finishTree(tree, process, { isDiff, isVerbose }) {
+  tree.root.process = process;
   const order = [];
-  const todo = [[tree.root, ""]];
+  const todo = [tree.root];
   while (todo.length > 0) {
-    const [line, above] = todo.pop();
-    const path = above + line.shown;
-    line.id = `${process}:${path}`;
-    line.holdsInvalid = false;
+    const line = todo.pop();
     line.isInvalid = !isDiff && !(0 <= line.amount && line.amount <= tree.total);
     if (line.isInvalid) {
-      tree.invalid.push(path);
+      tree.invalid.push(line.path);
     }
     order.push(line);
     for (let index = line.kids.length - 1; index >= 0; index--) {
-      todo.push([line.kids[index], `${path}/`]);
+      todo.push(line.kids[index]);
     }
   }
   for (let index = order.length - 1; index >= 0; index--) {

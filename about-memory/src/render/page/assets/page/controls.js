@@ -1,6 +1,12 @@
 // The tabs and the settings of the view that is shown, and what is said of the item that is pointed at.
 "use strict";
 
+/** The lists that one thing is chosen from. */
+const SELECTS = ["units", "by", "count", "then", "cut", "what", "rec", "base", "colour"];
+
+/** The views whose data are a piece of a moment's findings. */
+const PIECES = ["census", "types", "retained"];
+
 /** The views that there are data for; the one that is chosen in any case. */
 function tabs() {
   const sheets = present()?.sheets ?? [];
@@ -9,7 +15,8 @@ function tabs() {
     trees: data.moments.length > 0 || service.recordings.length === 0, difference: data.moments.length > 1,
     time: data.moments.length > 1, recording: service.recordings.length > 0,
     dark: sheets.includes("dark"), heap: sheets.includes("heap"), coverage: sheets.includes("coverage"),
-    resident: sheets.includes("resident"), types: pieces.includes("types"), retained: pieces.includes("retained"),
+    resident: sheets.includes("resident"), census: sheets.includes("heap"), types: pieces.includes("types"),
+    retained: pieces.includes("retained"),
   })[view] || view === chosen.view;
   return Object.keys(VIEWS).filter(isThere);
 }
@@ -34,7 +41,7 @@ function drawControls() {
   for (const id of ["regex", "verbose", "invert"]) {
     $(id).checked = chosen[id] === "1";
   }
-  for (const id of ["units", "by", "cut", "what", "rec", "base", "colour"]) {
+  for (const id of SELECTS) {
     $(id).value = chosen[id];
   }
   $("only").hidden = chosen.only === "";
@@ -52,15 +59,18 @@ function showSettings() {
   const { view } = chosen;
   const layout = VIEWS[view].layouts.includes(chosen.as) ? chosen.as : "";
   const isReports = view === "trees" || view === "difference";
+  const hasHeap = present()?.sheets.includes("heap");
   const isFlame = layout === "flame" || layout === "icicle";
+  const isOfItems = VIEWS[view].layouts.length > 0 && !["text", "treemap"].includes(layout) && (!isReports || isFlame);
   const isShown = {
     "for-difference": view === "difference" && data.moments.length > 1,
     "for-recording": view === "recording" && service.recordings.length > 0,
     "for-reports": isReports,
-    "for-heap": view === "heap" || (view === "recording" && service.recordings.length > 0),
-    "for-find": view === "dark" || (VIEWS[view].layouts.length > 0 && !["text", "treemap"].includes(layout) && (!isReports || isFlame)),
+    "for-heap": (view === "heap" && hasHeap) || (view === "recording" && service.recordings.length > 0),
+    "for-census": view === "census" && findings?.pieces?.includes("census"),
+    "for-find": view === "dark" || view === "heap" ? hasHeap && (view === "dark" || isOfItems) : isOfItems,
     "for-flame": isFlame && view !== "trees",
-    "for-base": ["heap", "types", "retained"].includes(view) && $("base").options.length > 1,
+    "for-base": ["heap", ...PIECES].includes(view) && $("base").options.length > 1,
     "for-units": view !== "dark" && view !== "coverage" && view !== "resident",
   };
   for (const label of /** @type {NodeListOf<HTMLElement>} */ ($("settings").querySelectorAll("label[class]"))) {
@@ -100,13 +110,22 @@ function drawSelects() {
   for (const option of $("second").options) {
     option.disabled = !data.has(`differences/${first?.id}/${option.value}`);
   }
-  const sheet = { heap: "heap", types: "heap", retained: "heap" }[chosen.view] ?? "";
+  const sheet = ["heap", ...PIECES].includes(chosen.view) ? "heap" : "";
   const others = data.moments.filter(moment => moment !== present() && moment.sheets.includes(sheet));
   $("base").replaceChildren(element("option", { value: "" }, "nothing"), ...others.map(option));
   $("rec").replaceChildren(...service.recordings.map(({ name }, id) => element("option", { value: id === 0 ? "" : String(id) }, name)));
-  const layout = chosen.view === "heap" && !chosen.base ? { "": "reported or not", crate: "crate" }
+  drawAxes();
+  const layout = ["heap", "census"].includes(chosen.view) && !chosen.base ? { "": "reported or not", crate: "crate" }
     : chosen.base || chosen.what === "growth" ? { "": "change", crate: "crate" } : { "": "crate" };
   $("colour").replaceChildren(...Object.entries(layout).map(([value, text]) => element("option", { value }, text)));
+}
+
+/** Fills the lists of what the census counts by: the axes on which the moment has answers. */
+function drawAxes() {
+  const option = (axis, isDefault) => element("option", { value: isDefault ? "" : axis }, AXES[axis][0]);
+  $("count").replaceChildren(...axes.map(axis => option(axis, axis === "type")));
+  $("then").replaceChildren(element("option", { value: "" }, "nothing"),
+    ...axes.filter(axis => axis !== (chosen.count || "type")).map(axis => option(axis, false)));
 }
 
 /** A file's name, with its folder where another has the same; a program's, with the time. */
@@ -131,31 +150,7 @@ function describe(item) {
   const name = item?.path ?? item?.name ?? (item ? item.id.slice(item.id.indexOf(":") + 1) : "");
   $("description").textContent = item
     ? [name, item.size === undefined || item.kids === undefined || !("whole" in item) ? "" : itemText(item), item.description].filter(Boolean).join(" — ")
-    : "Arrow keys move, Enter goes into an item, Backspace out again; point at one to read what it is.";
-  $("links").replaceChildren(...(item ? linksOf(item) : []).map(([text, change]) => button(text, () => choose(change), { className: "link" })));
-}
-
-/**
- * Where more is to be seen about an item: its blocks, its place with the suggestion, its owner.
- * @returns {[string, Record<string, string>][]}
- */
-function linksOf(item) {
-  const has = view => tabs().includes(view);
-  /** @type {[string, Record<string, string>][]} */
-  const links = [];
-  if (item.path?.includes("heap-unclassified") && has("dark")) {
-    links.push(["Unreported places and what to do", { view: "dark" }], ["Its blocks", { view: "heap", only: "state:unreported" }]);
-  } else if (item.path?.startsWith("explicit/") && has("heap")) {
-    links.push(["Its blocks", { view: "heap", by: "type,stack", within: "", only: `reporter:${item.path}` }]);
-  }
-  if (item.kind === "frame" && chosen.view === "heap") {
-    links.push(["Its places and what to do", { view: "dark", find: item.name }], ["Only this function", { within: item.name, at: "" }]);
-  }
-  if (item.kind === "type" && has("types")) {
-    links.push(["Who owns this type", { view: "types", find: item.name }], ["What it retains", { view: "retained", find: item.name }]);
-  }
-  if (["types", "retained"].includes(chosen.view) && has("heap")) {
-    links.push(["Where such blocks are allocated", { view: "heap", by: "type,stack", find: item.name.replace(/^.*: /, "") }]);
-  }
-  return links;
+    : innerWidth > 600 ? "Arrow keys move, Enter goes into an item, Backspace out again; point at one to read what it is."
+      : "Touch a row to read what it is.";
+  $("links").replaceChildren(...(item ? linksOf(item, chosen.view, view => tabs().includes(view), findings) : []).map(([text, change]) => button(text, () => choose(change), { className: "link" })));
 }

@@ -15,7 +15,7 @@ function tilesOf(moment, found, before) {
   const isScan = found?.leaked !== undefined;
   const none = found === undefined ? "is being read…" : "needs a dump: run with DMD=1";
   const share = value => value !== null && figures?.["heap-allocated"] > 0
-    ? `${formatShare(value, figures["heap-allocated"]).replace(/^0(?=\d\.)/, "")} of the heap` : "";
+    ? value === 0 ? "none of the heap" : `${formatShare(value, figures["heap-allocated"]).replace(/^0(?=\d\.)/, "")} of the heap` : "";
   const sum = name => (found?.dark ? classes.get(name)?.bytes ?? 0 : null);
   const unreported = figures?.["heap-unclassified"] ?? null;
   const tile = (name, value, fields) => ({ name, value, why: "not reported", note: "", kind: "", ...fields });

@@ -46,7 +46,7 @@ async function draw() {
   document.body.dataset.view = chosen.view;
   const slow = setTimeout(() => number === drawing && panel.replaceChildren(hint("Reading…")), 400);
   try {
-    const needs = chosen.view in SHEETS || ["types", "retained"].includes(chosen.view);
+    const needs = chosen.view in SHEETS || PIECES.includes(chosen.view);
     const reading = readFindings(number);
     findings = needs ? await reading : settledFindings();
     const show = await prepare();
@@ -67,6 +67,7 @@ async function draw() {
     await drawHeader();
     panel.removeAttribute("aria-busy");
     document.body.dataset.drawn = String(number);
+    performance.mark("drawn");
   }
 }
 
@@ -113,7 +114,7 @@ async function prepare() {
     const parts = sheet ? SHEETS[chosen.view](sheet, chosen.find) : [hint(findings?.notes?.join(" ") || VIEWS[chosen.view].missing)];
     return () => panel.replaceChildren(element("div", { className: "sheet" }, ...parts));
   }
-  if (["types", "retained"].includes(chosen.view) && !findings?.pieces?.includes(chosen.view) ||
+  if (PIECES.includes(chosen.view) && !findings?.pieces?.includes(chosen.view) ||
       chosen.view === "heap" && !present().sheets.includes("heap")) {
     return () => panel.replaceChildren(hint(VIEWS[chosen.view].missing));
   }
@@ -156,7 +157,7 @@ function pair() {
 
 /** Says what a line of a text or an area is. */
 function describeLine(line) {
-  describe(line ? { ...line, path: line.id.slice(line.id.indexOf(":") + 1), whole: undefined, size: undefined } : null);
+  describe(line ? { ...line, id: line.id, path: line.path, whole: undefined, size: undefined } : null);
 }
 
 function tell(trouble) {
@@ -177,7 +178,7 @@ function listen() {
   const option = ([value, text], index) => element("option", { value: index ? value : "" }, text);
   $("by").replaceChildren(...Object.entries(ORDERS).map(option));
   $("what").replaceChildren(...Object.entries(RANGES).map(option));
-  for (const id of ["units", "by", "cut", "what", "rec", "base", "colour"]) {
+  for (const id of SELECTS) {
     $(id).addEventListener("change", event => choose({ [id]: event.target.value, at: "", ...(id === "rec" ? { from: "", to: "" } : {}) }));
   }
   for (const id of ["regex", "verbose", "invert"]) {

@@ -3,7 +3,7 @@
 
 const DEFAULTS = {
   view: "trees", as: "", moment: "", first: "", second: "", base: "", filter: "", regex: "", verbose: "", units: "", by: "",
-  within: "", cut: "", find: "", sort: "", at: "", colour: "", invert: "", only: "", rec: "", from: "", to: "", what: "",
+  within: "", cut: "", find: "", sort: "", at: "", colour: "", invert: "", only: "", count: "", then: "", rec: "", from: "", to: "", what: "",
 };
 
 /** What is left behind when another view is chosen: it means something to one view alone. */

@@ -9,6 +9,7 @@ const VIEWS = {
   difference: { title: "Difference", layouts: ["", "text"] },
   dark: { title: "Unreported", layouts: [], missing: NO_DUMP },
   heap: { title: "Heap", layouts: ["", "flame", "icicle", "text"], missing: NO_DUMP },
+  census: { title: "Census", layouts: ["", "icicle"], missing: NO_DUMP },
   types: { title: "Owners", layouts: ["", "flame", "icicle"], missing: NO_SCAN },
   retained: { title: "Retained", layouts: ["", "flame", "icicle"], missing: NO_SCAN },
   coverage: { title: "Coverage", layouts: [], missing: NO_DUMP },
@@ -79,6 +80,14 @@ const PREPARE = {
     return { items: itemsOfHeap(breakDown(heap, wishes), isDiff), columns, name: "Heap", text, colours: isDiff ? ["change", "crate"] : ["state", "crate"] };
   },
 
+  async census() {
+    const censusOf = id => data.get(`moments/${id}/census`);
+    const read = async id => itemsOfCensus(await censusOf(id), countedBy(), chosen.only);
+    axes = axesOf(await censusOf(present().id));
+    const shown = await withBase(await read(present().id), read, "Census");
+    return { ...shown, columns: shown.columns.filter(({ key }) => !["own", "description"].includes(key)), colours: [...(chosen.base ? ["change"] : ["state"]), "crate"] };
+  },
+
   async types() {
     const read = id => data.get(`moments/${id}/types`).then(itemsOfTypes);
     return withBase(await read(present().id), read, "Owners");
@@ -97,6 +106,15 @@ const PREPARE = {
     return prepareRecording();
   },
 };
+
+/** The axes on which the census that was shown last has answers. */
+let axes = ["type"];
+
+/** The axes that the census counts by. */
+function countedBy() {
+  const first = chosen.count || "type";
+  return [first, ...(chosen.then && chosen.then !== first ? [chosen.then] : [])];
+}
 
 /** Items with those of the moment that is compared, if one is chosen. */
 async function withBase(items, read, name) {
@@ -176,7 +194,7 @@ function showItems({ page, items, columns, name, text, colours = ["crate"], abov
   }
   const found = findItems(items, layout === "" ? chosen.find : "");
   if (found.length === 0) {
-    put(...above, hint(chosen.find ? `Nothing here has “${chosen.find}” in its name.` : "No results found."));
+    put(...above, hint(emptyText()));
     after();
     return;
   }
@@ -193,6 +211,14 @@ function showItems({ page, items, columns, name, text, colours = ["crate"], abov
   put(...above, ...sums, flame.host);
   after();
   flame.show(drawn, { name, isUpwards: layout === "flame", colour, find: chosen.find, way, text: itemText });
+}
+
+/** What is said where there is nothing to show. */
+function emptyText() {
+  return chosen.find ? `Nothing here has “${chosen.find}” in its name.`
+    : chosen.filter ? `No path has “${chosen.filter}” in it.`
+    : chosen.only ? `There is nothing of ${chosen.only.replace(":", " ")}: show all again by the button above.`
+    : { difference: "Nothing has changed.", trees: "This report has no measurements." }[chosen.view] ?? "There are no blocks.";
 }
 
 /** Of reports, the trees of bytes: `explicit` alone, of each process. */

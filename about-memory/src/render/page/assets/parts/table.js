@@ -199,7 +199,8 @@ class Table {
       cell.style.paddingLeft = `${6 + Math.min(level - 1, 40) * 14}px`;
       cell.append(element("span", { className: "fold", "aria-hidden": "true" }));
       const [badge, words] = BADGES[item.kind] ?? ["", ""];
-      if (badge !== "") {
+      // A census names its axis already.
+      if (badge !== "" && this.look.view !== "census") {
         cell.append(element("span", { className: `badge ${item.kind}`, title: words }, badge), " ");
       }
       cell.append(element("span", { className: "name", title: item.name }, this.nameOf(item)),

@@ -6,8 +6,8 @@ const path = require("node:path");
 const vm = require("node:vm");
 
 const ASSETS = path.join(__dirname, "..");
-const MODELS = ["numbers", "names", "forest", "tree", "text", "calls", "heap", "items", "compare", "recording"].map(name => `model/${name}.js`);
-const OTHERS = ["parts/flame.js", "parts/graph.js", "parts/treemap.js", "views/sheets.js", "page/data.js", "page/state.js", "page/header.js"];
+const MODELS = ["numbers", "names", "forest", "tree", "text", "calls", "heap", "items", "census", "compare", "recording"].map(name => `model/${name}.js`);
+const OTHERS = ["parts/flame.js", "parts/graph.js", "parts/treemap.js", "views/sheets.js", "page/data.js", "page/state.js", "page/header.js", "page/links.js"];
 
 /** Returns the values of these names, as the scripts define them. */
 exports.load = (...names) => {

@@ -1,4 +1,4 @@
-// What was found at a moment, as sheets: the dark places with their remedies, how the heap is covered, what is resident and why.
+// What was found at a moment, as sheets: the unreported places with what to do, how the heap is covered, what is resident and why.
 "use strict";
 
 const NO_DUMP = "No dump of DMD lies beside this report: run the program with DMD=1.";
@@ -63,9 +63,9 @@ function classParts({ class: name, all, places }, heading, heap) {
 
 function placeItem(place, heap) {
   const what = [place.type, place.own].filter(Boolean).join(", ") || place.frames[0] || "no stack is known";
-  const links = place.own ? [element("p", {},
-    button("Its blocks", () => choose({ view: "heap", within: functionOf(place.own), by: "", only: "" }), { className: "link" }), " ",
-    button("Flame graph", () => choose({ view: "heap", as: "flame", within: "", find: functionOf(place.own) }), { className: "link" }))] : [];
+  const made = linksOfPlace(place, view => tabs().includes(view)).flatMap(([text, change]) =>
+    [button(text, () => choose(change), { className: "link" }), " "]);
+  const links = made.length > 0 ? [element("p", {}, ...made)] : [];
   return element("li", {},
     element("p", { className: "what" },
       element("strong", {}, bytesText(place.bytes)), ` in ${blocksText(place.blocks)}, ` +
@@ -93,15 +93,15 @@ function stackOf(frames) {
 function coverageSheet(coverage) {
   const { heap, once, dark, twice, untracked } = coverage;
   const bar = element("div", { className: "bar", role: "img",
-    "aria-label": `once ${percentText(once.bytes, heap.bytes)}, dark ${percentText(dark.bytes, heap.bytes)}, twice ` +
+    "aria-label": `once ${percentText(once.bytes, heap.bytes)}, unreported ${percentText(dark.bytes, heap.bytes)}, twice ` +
       percentText(twice.bytes, heap.bytes) });
   for (const [name, { bytes }] of [["once", once], ["dark", dark], ["twice", twice], ["untracked", untracked]]) {
-    const part = element("span", { className: name, title: `${name}: ${bytesText(bytes)}` });
+    const part = element("span", { className: name, title: `${name === "dark" ? "unreported" : name}: ${bytesText(bytes)}` });
     part.style.flexGrow = bytes;
     bar.append(part);
   }
   const whole = coverage.isSampled ? "heap by estimate" : "heap-allocated";
-  const sums = element("p", {}, `${whole} ${plain.format(heap.bytes)} = once ${plain.format(once.bytes)} + dark ` +
+  const sums = element("p", {}, `${whole} ${plain.format(heap.bytes)} = once ${plain.format(once.bytes)} + unreported ` +
     `${plain.format(dark.bytes)} + twice or more ${plain.format(twice.bytes)}` +
     (untracked.blocks > 0 ? ` + untracked ${plain.format(untracked.bytes)}` : ""));
   const tables = [["Crate", coverage.crates], ["Type", coverage.types], ["Reported by", coverage.reporters]]
@@ -113,7 +113,7 @@ function coverageSheet(coverage) {
     element("p", { className: "verdict" },
       `${fixed.format(coverage.score)}% of ${bytesText(heap.bytes)} are reported exactly once.`),
     bar, element("ul", { className: "legend" }, element("li", { className: "once" }, "once"),
-      element("li", { className: "dark" }, "dark"), element("li", { className: "twice" }, "twice")), sums, ...untrackedPart(untracked, heap),
+      element("li", { className: "dark" }, "unreported"), element("li", { className: "twice" }, "twice")), sums, ...untrackedPart(untracked, heap),
     ...(remedies.length > 0 ? [element("h2", {}, "What would help most"), element("ol", {}, ...remedies)] : []),
     ...tables,
     element("h2", {}, `Fields: ${coverage.measured.length} measured, ${coverage.skipped.length} skipped`),
@@ -136,7 +136,7 @@ function groupsTable(name, groups, untracked) {
   const rest = groups.slice(GROUPS);
   return wide(`Coverage by ${name.toLowerCase()}`, element("table", {},
     element("thead", {}, element("tr", {},
-      ...[name, "Bytes", "Share", "Once", "Dark", "Twice"].map(head => element("th", { scope: "col" }, head)))),
+      ...[name, "Bytes", "Share", "Once", "Unreported", "Twice"].map(head => element("th", { scope: "col" }, head)))),
     element("tbody", {}, ...groups.slice(0, GROUPS).map(group => row(group.name, sums([group]))),
       ...(rest.length > 0 ? [row(`and ${rest.length} more`, sums(rest))] : []),
       ...(untracked.blocks > 0 ? [untrackedRow(untracked, all)] : []))));
