@@ -24,8 +24,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use memreport::__private::{Findings, atomically};
+use memreport::__private::{Attributed, Findings, atomically};
 
+use crate::collect::findings::AttributedBytes;
 pub use crate::collect::{Dump, Estimate, Sampled, Sum, Summary};
 use crate::mem::lazy_slice::mapped_bytes;
 use crate::sample::plan;
@@ -99,11 +100,17 @@ impl Findings for Dump {
         self.summary.heap_allocated + self.summary.reported_transient
     }
 
-    fn c_heap(&self, report: &mut dyn FnMut(&str, usize)) {
+    fn attributed(&self, report: &mut dyn FnMut(Attributed<'_>)) {
         // A profile has a sample of the blocks, and no exact sums.
         if self.contents.sampled.is_none() {
-            self.contents.c_heap.iter().for_each(|(path, bytes)| report(path, *bytes));
+            for AttributedBytes { path, bytes, by } in &self.contents.attributed {
+                report(Attributed { path, bytes: *bytes, by: *by });
+            }
         }
+    }
+
+    fn attribution_notes(&self, note: &mut dyn FnMut(&str)) {
+        self.contents.attribution_notes.iter().for_each(|text| note(text));
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {

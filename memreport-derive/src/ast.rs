@@ -4,9 +4,10 @@ use proc_macro2::{Ident, Span};
 use quote::format_ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, ExprPath, Fields, Lit, Meta, Type};
+use syn::{Attribute, Data, DeriveInput, ExprPath, Fields, Type};
 
 use crate::attr::{self, Shared, TypeAttrs};
+use crate::doc_comment::first_sentence;
 use crate::errors::Errors;
 
 /// A struct or an enum.
@@ -42,6 +43,7 @@ pub(crate) struct Field<'a> {
 pub(crate) enum Measure {
     Whole,
     Shallow,
+    Reachable,
     With(ExprPath),
     Ignored(String),
 }
@@ -123,11 +125,12 @@ fn read_fields<'a>(
             None => name.clone(),
         };
         let attrs = attr::of_field(&field.attrs, errors);
-        let measure = match (attrs.ignore, attrs.with, attrs.shallow) {
-            (Some(reason), _, _) => Measure::Ignored(reason.value()),
-            (None, Some(function), _) => Measure::With(function),
-            (None, None, Some(_)) => Measure::Shallow,
-            (None, None, None) => Measure::Whole,
+        let measure = match (attrs.ignore, attrs.with, attrs.shallow, attrs.reachable) {
+            (Some(reason), ..) => Measure::Ignored(reason.value()),
+            (None, Some(function), ..) => Measure::With(function),
+            (None, None, Some(_), _) => Measure::Shallow,
+            (None, None, None, Some(_)) => Measure::Reachable,
+            (None, None, None, None) => Measure::Whole,
         };
         let part = attrs.part.map(|part| Part {
             name: part.name.map_or(name, |name| name.value()),
@@ -138,28 +141,6 @@ fn read_fields<'a>(
         Field { member, ty: &field.ty, label, place, measure, shared, part }
     };
     fields.iter().zip(fields.members()).map(read).collect()
-}
-
-/// Returns the first sentence of a doc comment.
-fn first_sentence(attrs: &[Attribute]) -> Option<String> {
-    let lines = attrs.iter().filter_map(|attr| match &attr.meta {
-        Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(line), .. }) => Some(line.value()),
-            _ => None,
-        },
-        _ => None,
-    });
-    let text = lines.collect::<Vec<_>>().join("\n");
-    let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
-    let words: Vec<_> = paragraph.split_whitespace().collect();
-    let end = words.iter().position(|word| word.ends_with(['.', '!', '?']) && !is_short(word));
-    let sentence = words[..end.map_or(words.len(), |end| end + 1)].join(" ");
-    (!sentence.is_empty()).then_some(sentence)
-}
-
-/// Returns whether the full stop belongs to an abbreviation, and does not end the sentence.
-fn is_short(word: &str) -> bool {
-    matches!(word.trim_start_matches('('), "e.g." | "i.e." | "etc." | "cf." | "vs." | "approx.")
 }
 
 /// Returns the variable that a variant's field is bound to.

@@ -1,12 +1,13 @@
-//! Parses `#[malloc_size_of(…)]`, with a message for each mistake.
+//! Reads `#[malloc_size_of(…)]`, and refuses what is misplaced, repeated or without effect.
 
-use proc_macro2::{Ident, TokenStream};
-use syn::ext::IdentExt;
+mod values;
+
+use proc_macro2::Ident;
 use syn::meta::ParseNestedMeta;
-use syn::parse::{Parse, ParseStream};
-use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ExprLit, ExprPath, Lit, LitStr, Meta, Path, Token, WherePredicate};
+use syn::parse::ParseStream;
+use syn::{Attribute, ExprPath, LitStr, Meta, Path, Token, WherePredicate};
 
+use self::values::{alone, parse_bound, parse_part, parse_reason, parse_shared, unquoted};
 use crate::errors::Errors;
 
 const NAME: &str = "malloc_size_of";
@@ -27,6 +28,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) ignore: Option<LitStr>,
     pub(crate) with: Option<ExprPath>,
     pub(crate) shallow: Option<Path>,
+    pub(crate) reachable: Option<Path>,
     pub(crate) shared: Option<(Ident, Shared)>,
     pub(crate) part: Option<PartAttr>,
 }
@@ -56,7 +58,7 @@ pub(crate) fn of_type(attrs: &[Attribute], errors: &Errors) -> TypeAttrs {
         "sizes" => once(errors, &meta, &mut found.sizes, |meta| {
             unquoted(meta, "write the struct's name without quotes, as `sizes = PageSizes`")
         }),
-        "ignore" | "with" | "shallow" | "shared" | "part" => {
+        "ignore" | "with" | "shallow" | "reachable" | "shared" | "part" => {
             refuse(errors, &meta, "not expected here; it belongs on a field of the type");
         }
         _ => refuse(errors, &meta, "not known; on a type there are `bound`, `crate` and `sizes`"),
@@ -77,7 +79,8 @@ pub(crate) fn of_field(attrs: &[Attribute], errors: &Errors) -> FieldAttrs {
         "with" => once(errors, &meta, &mut found.with, |meta| {
             unquoted(meta, "write the function's path without quotes, as `with = path`")
         }),
-        "shallow" => once(errors, &meta, &mut found.shallow, parse_shallow),
+        "shallow" => once(errors, &meta, &mut found.shallow, |meta| alone(meta, "shallow")),
+        "reachable" => once(errors, &meta, &mut found.reachable, |meta| alone(meta, "reachable")),
         "shared" => once(errors, &meta, &mut found.shared, parse_shared),
         "part" => once(errors, &meta, &mut found.part, parse_part),
         "bound" | "crate" | "sizes" => {
@@ -86,7 +89,7 @@ pub(crate) fn of_field(attrs: &[Attribute], errors: &Errors) -> FieldAttrs {
         _ => refuse(
             errors,
             &meta,
-            "not known; on a field there are `ignore`, `with`, `shallow`, `shared` and `part`",
+            "not known; on a field there are `ignore`, `with`, `shallow`, `reachable`, `shared` and `part`",
         ),
     });
     refuse_contradictions(&found, errors);
@@ -99,8 +102,8 @@ fn refuse_contradictions(found: &FieldAttrs, errors: &Errors) {
         if let Some(with) = &found.with {
             errors.at(with, IGNORED);
         }
-        if let Some(shallow) = &found.shallow {
-            errors.at(shallow, IGNORED);
+        for way in [&found.shallow, &found.reachable].into_iter().flatten() {
+            errors.at(way, IGNORED);
         }
         if let Some((who, _)) = &found.shared {
             errors.at(who, IGNORED);
@@ -108,8 +111,33 @@ fn refuse_contradictions(found: &FieldAttrs, errors: &Errors) {
         if let Some(part) = &found.part {
             errors.at(&part.at, IGNORED);
         }
-    } else if let (Some(with), Some(_)) = (&found.with, &found.shallow) {
+        return;
+    }
+    if let (Some(with), Some(_)) = (&found.with, &found.shallow) {
         errors.at(with, "the field cannot be measured in two ways; remove this or `shallow`");
+    }
+    if found.reachable.is_some() {
+        refuse_beside_reachable(found, errors);
+    }
+}
+
+/// Refuses what has no effect on blocks that are found by following pointers.
+fn refuse_beside_reachable(found: &FieldAttrs, errors: &Errors) {
+    const TWO: &str = "the field cannot be measured in two ways; remove this or `reachable`";
+    const ONCE: &str = "each block behind a `reachable` field counts once, if nobody measures it; remove this or `reachable`";
+    const PATH: &str =
+        "what is reachable has a path of its own, below `inferred`; remove this or `reachable`";
+    if let Some(with) = &found.with {
+        errors.at(with, TWO);
+    }
+    if let Some(shallow) = &found.shallow {
+        errors.at(shallow, TWO);
+    }
+    if let Some((who, _)) = &found.shared {
+        errors.at(who, ONCE);
+    }
+    if let Some(part) = &found.part {
+        errors.at(&part.at, PATH);
     }
 }
 
@@ -161,93 +189,4 @@ fn skip_value(input: ParseStream<'_>) {
         // A token tree can always be read before the end of the input.
         let _ = input.parse::<proc_macro2::TokenTree>();
     }
-}
-
-fn parse_reason(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
-    const REMEDY: &str = "say why the field is not measured, as `ignore = \"owned by the window\"`";
-    let reason = text(meta, REMEDY)?;
-    if reason.value().trim().is_empty() {
-        return Err(syn::Error::new(reason.span(), REMEDY));
-    }
-    Ok(reason)
-}
-
-fn parse_bound(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<WherePredicate>> {
-    let bound = text(meta, "write the bounds in quotes, as `bound = \"T: Trait\"`")?;
-    let parse = Punctuated::<WherePredicate, Token![,]>::parse_terminated;
-    match bound.parse_with(parse) {
-        Ok(bounds) => Ok(bounds.into_iter().collect()),
-        Err(error) => {
-            let message = format!("{error}; write bounds as behind `where`");
-            Err(syn::Error::new(bound.span(), message))
-        }
-    }
-}
-
-fn parse_shared(meta: &ParseNestedMeta<'_>) -> syn::Result<(Ident, Shared)> {
-    const REMEDY: &str = "say who counts shared blocks: `shared = first`, `shared = here` or `shared = elsewhere`, without quotes";
-    if !meta.input.peek(Token![=]) {
-        return Err(syn::Error::new_spanned(&meta.path, REMEDY));
-    }
-    meta.input.parse::<Token![=]>()?;
-    if !meta.input.peek(Ident::peek_any) {
-        let value: TokenStream = meta.input.parse::<proc_macro2::TokenTree>()?.into();
-        return Err(syn::Error::new_spanned(value, REMEDY));
-    }
-    let who: Ident = meta.input.call(Ident::parse_any)?;
-    match who.to_string().as_str() {
-        "first" => Ok((who, Shared::First)),
-        "here" => Ok((who, Shared::Here)),
-        "elsewhere" => Ok((who, Shared::Elsewhere)),
-        _ => Err(syn::Error::new_spanned(who, REMEDY)),
-    }
-}
-
-fn parse_shallow(meta: &ParseNestedMeta<'_>) -> syn::Result<Path> {
-    nothing_more(meta, "write `shallow` alone")?;
-    Ok(meta.path.clone())
-}
-
-fn parse_part(meta: &ParseNestedMeta<'_>) -> syn::Result<PartAttr> {
-    const REMEDY: &str = "write `part`, or `part = \"name\"` with a name that is not empty";
-    if !meta.input.peek(Token![=]) {
-        nothing_more(meta, REMEDY)?;
-        return Ok(PartAttr { at: meta.path.clone(), name: None });
-    }
-    let name = text(meta, REMEDY)?;
-    if name.value().split('/').any(str::is_empty) {
-        return Err(syn::Error::new(name.span(), REMEDY));
-    }
-    Ok(PartAttr { at: meta.path.clone(), name: Some(name) })
-}
-
-/// Checks that the word has no value.
-fn nothing_more(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<()> {
-    if meta.input.is_empty() || meta.input.peek(Token![,]) {
-        return Ok(());
-    }
-    Err(meta.input.error(remedy))
-}
-
-/// Reads the string after `=`.
-fn text(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<LitStr> {
-    if !meta.input.peek(Token![=]) {
-        return Err(syn::Error::new_spanned(&meta.path, remedy));
-    }
-    match meta.value()?.parse()? {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
-        other => Err(syn::Error::new_spanned(other, remedy)),
-    }
-}
-
-/// Reads the path after `=`, which must not be in quotes.
-fn unquoted<T: Parse>(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<T> {
-    if !meta.input.peek(Token![=]) {
-        return Err(syn::Error::new_spanned(&meta.path, remedy));
-    }
-    let value = meta.value()?;
-    if value.peek(Lit) {
-        return Err(syn::Error::new_spanned(value.parse::<Lit>()?, remedy));
-    }
-    value.parse()
 }

@@ -217,6 +217,7 @@ impl Output<'_> {
     //     ops.field(const { &field }, &self.name);
     //     ops.field_with(const { &field }, &self.name, function);
     //     ops.field_with(const { &field }, &self.name, |value, ops| ops.shallow(value));
+    //     ops.field_with(const { &field }, &self.name, |value, ops| ops.reachable(value));
     //     ops.skip(const { &field }, &self.name);
     // Methods of `Ops` itself have precedence over those of any trait.
     fn statement(&self, field: &Field<'_>, value: &TokenStream) -> TokenStream {
@@ -235,10 +236,14 @@ impl Output<'_> {
             Measure::With(function) => {
                 quote_spanned!(span=> #ops.field_with(#constant, #value, #function);)
             }
-            Measure::Shallow => {
+            Measure::Shallow | Measure::Reachable => {
                 let inner = Ident::new("__value", ops.span());
+                let way = match &field.measure {
+                    Measure::Shallow => quote_spanned!(span=> shallow),
+                    _ => quote_spanned!(span=> reachable),
+                };
                 quote_spanned! {span=>
-                    #ops.field_with(#constant, #value, |#inner, #ops| #ops.shallow(#inner));
+                    #ops.field_with(#constant, #value, |#inner, #ops| #ops.#way(#inner));
                 }
             }
         }

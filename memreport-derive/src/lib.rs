@@ -31,6 +31,7 @@
 
 mod errors;
 mod attr;
+mod doc_comment;
 mod ast;
 mod bounds;
 mod expand;
@@ -78,6 +79,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `ignore = "why"` | The field is not measured. `memreport::skipped_fields` lists the reasons. |
 /// | `with = path` | A function `for<'a> fn(&'a Field, &Ops<'a>)` measures the field. |
 /// | `shallow` | Only the container's own blocks count, without the blocks of its elements. |
+/// | `reachable` | Under DMD, the blocks that pointers lead to count, as inferred; see below. |
 /// | `shared = first` | The first owner that a collection visits counts the block. The default. |
 /// | `shared = here` | This field always counts the block behind its `Rc` or `Arc`. |
 /// | `shared = elsewhere` | Another owner counts the block; this field never does. |
@@ -85,6 +87,12 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// The description of a part is the first sentence of the field's doc comment. `with` is for types
 /// of other crates.
+///
+/// `reachable` is for types of other crates that nothing measures. The value adds no bytes to a
+/// measurement. In a snapshot under DMD, blocks that no reporter measures and to which the words of
+/// the value lead, through other such blocks, are reported at `PATH/inferred/TYPE.FIELD`. They are
+/// inferred: the value need not own all of them. Without DMD they stay unreported, which a note
+/// states.
 ///
 /// # Attributes of the type
 ///

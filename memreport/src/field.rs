@@ -80,6 +80,16 @@ impl Field {
         self.name
     }
 
+    /// Returns the name of the type without its path and type arguments, and the field's name:
+    /// `Page.title`.
+    #[cfg(feature = "std")]
+    pub(crate) fn short_name(&self) -> String {
+        let owner = self.owner();
+        let owner = owner.split_once('<').map_or(owner, |(owner, _)| owner);
+        let owner = owner.rsplit("::").next().unwrap_or(owner);
+        format!("{owner}.{}", self.name)
+    }
+
     /// Returns the source file that declares the field.
     #[must_use]
     pub fn file(&self) -> &'static str {

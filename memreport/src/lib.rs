@@ -162,7 +162,7 @@ pub mod __private {
     pub use crate::thread::HookLocal;
     pub use crate::tracker::Tracker;
     pub use crate::tracker::claim::{Block, Claim, Found, Place, Wrong};
-    pub use crate::tracker::recorder::{Claimant, RecentFields, Recorder};
+    pub use crate::tracker::recorder::{Claimant, Position, RecentFields, Recorder};
     #[cfg(feature = "std")]
     pub use {
         crate::allocator::counters::{
@@ -179,11 +179,15 @@ pub mod __private {
         crate::event::scope_table::{
             all_scopes, all_span_ids, scope_link, scope_name_number, try_all_scopes,
         },
+        crate::report::by_origin::origin_reporters,
         crate::report::counted_heap::on_alloc_path,
         crate::report::registry::StaticReporter,
         crate::snapshot::atomically,
         crate::snapshot::files::{PrivateFile, copy_private},
         crate::snapshot::stamp::stamp,
+        crate::tracker::attribution::{
+            Attributed, AttributedBy, LIBRARIES, Origin, OriginReporter, inferred_path,
+        },
         crate::tracker::findings::{Ending, Findings, Recording},
         inventory::submit,
     };

@@ -13,6 +13,8 @@ pub(crate) mod registry;
 #[cfg(feature = "std")]
 pub(crate) mod counted_heap;
 #[cfg(feature = "std")]
+pub(crate) mod by_origin;
+#[cfg(feature = "std")]
 mod counted_malloc;
 #[cfg(all(feature = "c-api", unix))]
 mod c_api;

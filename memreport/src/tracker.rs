@@ -4,6 +4,8 @@
 pub(crate) mod claim;
 pub(crate) mod recorder;
 #[cfg(feature = "std")]
+pub(crate) mod attribution;
+#[cfg(feature = "std")]
 pub(crate) mod findings;
 
 #[cfg(feature = "std")]

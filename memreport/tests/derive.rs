@@ -277,6 +277,28 @@ fn types_in_functions_and_macros_are_measured() {
     owns(&Made { list: vec![0; 45], _fixed: vec![0] }, 45, 1);
 }
 
+/// A type that cannot be measured.
+struct Foreign<T>(T);
+
+#[derive(MallocSizeOf)]
+struct Lent<T> {
+    text: String,
+    #[malloc_size_of(reachable)]
+    first: Foreign<T>,
+    #[malloc_size_of(reachable)]
+    list: Vec<Foreign<Box<u8>>>,
+}
+
+#[test]
+fn what_is_reachable_adds_no_bytes_and_is_counted() {
+    // No bound is inferred: `Rc<Foreign<u8>>` cannot be measured either.
+    let first = Foreign(Rc::new(Foreign(7)));
+    let lent = Lent { text: "t".repeat(50), first, list: vec![Foreign(Box::new(1))] };
+    let measured = measure(&vec![lent]);
+    assert_eq!((measured.blocks, measured.inferred), (2, 2));
+    assert_eq!(measured.bytes, size_of::<Lent<Rc<Foreign<u8>>>>() + 50);
+}
+
 #[test]
 fn skipped_fields_are_listed_with_their_place() {
     let skipped = memreport::skipped_fields();

@@ -2,6 +2,7 @@
 //! program of tests takes seconds to build.
 
 mod annotated;
+mod attributed;
 mod balance;
 mod census;
 mod contended;

@@ -3,20 +3,22 @@
 //! Nothing here allocates on the program's heap, which is being counted.
 
 mod c_heap;
+mod origin;
+mod symbols;
 
-use std::collections::BTreeMap;
-
-use memreport::__private::{C_HEAP, Claimant, Wrong, on_alloc_path};
+use memreport::__private::{AttributedBy, C_HEAP, Claimant, Wrong, inferred_path, on_alloc_path};
 use memreport::Field;
 
 use self::c_heap::Requesters;
+use self::origin::Origins;
 use super::age::Age;
 use super::claims::ClaimLog;
 use super::claims::claimants::ClaimantId;
 use super::claims::words::{ClaimWords, ResolvedClaim};
-use super::findings::{Report, WrongBlock, WrongKind, WrongReport};
+use super::findings::{AttributedBytes, Report, WrongBlock, WrongKind, WrongReport};
 use super::groups::{GroupKey, Groups, ReportSet};
 use super::holders::HolderId;
+use super::holders::reached::Reached;
 use super::summary::{Sampled, Summary};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
@@ -25,7 +27,7 @@ use crate::sample::plan;
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::Site;
 use crate::table::BLOCKS;
-use crate::table::blocks::Granule;
+use crate::table::blocks::{Granule, LiveBlock};
 use crate::table::freed_counts::FreedKind;
 use crate::table::packed_block::Block;
 
@@ -46,8 +48,10 @@ pub(crate) struct Balance<'c> {
     by_claimant: PageList<u32>,
     wrong: PageList<WrongReport>,
     requesters: Requesters,
-    /// By report: the usable bytes of unclaimed blocks of C's functions.
-    c_heap: PageList<usize>,
+    origins: Origins,
+    reached: &'c Reached,
+    /// By report: the usable bytes of unclaimed blocks that were attributed to it.
+    attributed: PageList<usize>,
     last: LastBlock,
 }
 
@@ -60,8 +64,11 @@ struct LastBlock {
 /// The bit in a reporter's number that marks heaps whose blocks are reported on allocation.
 const ON_ALLOC: u32 = 1 << 31;
 
+/// The bit in a reporter's number that marks the reporters of crates and scopes.
+const OF_ORIGIN: u32 = 1 << 30;
+
 impl<'c> Balance<'c> {
-    pub(crate) fn new(granule: Granule, claim_log: &'c ClaimLog) -> Self {
+    pub(crate) fn new(granule: Granule, claim_log: &'c ClaimLog, reached: &'c Reached) -> Self {
         Balance {
             granule,
             claim_log,
@@ -74,7 +81,9 @@ impl<'c> Balance<'c> {
             by_claimant: PageList::zeros(claim_log.claimants.len()).unwrap_or(PageList::new()),
             wrong: PageList::new(),
             requesters: Requesters::find(),
-            c_heap: PageList::new(),
+            origins: Origins::find(),
+            reached,
+            attributed: PageList::new(),
             last: LastBlock { start: 0, reports: ReportSet::NONE },
         }
     }
@@ -83,11 +92,11 @@ impl<'c> Balance<'c> {
     /// Returns its reports.
     pub(crate) fn add(
         &mut self,
-        start: usize,
-        block: Block,
+        found: LiveBlock,
         site: Option<Site>,
         claims: &[ClaimWords],
     ) -> ReportSet {
+        let LiveBlock { start, block, .. } = found;
         let mut set = ReportSet::NONE;
         let mut totals = ClaimTotals::default();
         let on_alloc = site.map_or(0, |site| u32::from(site.on_alloc));
@@ -109,9 +118,11 @@ impl<'c> Balance<'c> {
                 self.add_wrong(claim, Some(block));
             }
         }
-        if let Some(site) = site.filter(|_| on_alloc == C_HEAP && totals.count == 0) {
-            let report = self.add_to_c_heap(site, block);
-            set = self.with_report(set, report);
+        if totals.count == 0
+            && let Some(report) = self.attribute(found, site)
+            && self.add_attributed(report, block.usable)
+        {
+            set = self.with_report(set, Some(report));
             totals.add(block.usable, block.usable);
         }
         self.add_to_summary(block, totals);
@@ -119,19 +130,33 @@ impl<'c> Balance<'c> {
         set
     }
 
-    /// Adds an unclaimed block of C's functions to the report of the function that requested it.
-    #[cold]
-    #[inline(never)]
-    fn add_to_c_heap(&mut self, site: Site, block: Block) -> Option<u32> {
+    /// Returns the report of an unclaimed block that is attributed to one: by pointers from a
+    /// field, by its origin, or by the function of C that requested it.
+    fn attribute(&mut self, found: LiveBlock, site: Option<Site>) -> Option<u32> {
+        if let Some(claimant) = self.reached.claimant_of(found.start, found.packed) {
+            return self.report_of(claimant);
+        }
+        let site = site?;
+        if let Some(reporter) = self.origins.of(site) {
+            return self.intern_report(reporter | OF_ORIGIN, 0, None);
+        }
+        if u32::from(site.on_alloc) != C_HEAP {
+            return None;
+        }
         let requester = self.requesters.of(site);
-        let report = self.intern_report(C_HEAP | ON_ALLOC, requester, None)?;
-        while self.c_heap.as_slice().len() <= report as usize {
-            if !self.c_heap.push(0) {
-                return None;
+        self.intern_report(C_HEAP | ON_ALLOC, requester, None)
+    }
+
+    /// Adds the bytes of an unclaimed block to the report that it is attributed to. Returns `false`
+    /// if memory is short.
+    fn add_attributed(&mut self, report: u32, usable: usize) -> bool {
+        while self.attributed.as_slice().len() <= report as usize {
+            if !self.attributed.push(0) {
+                return false;
             }
         }
-        self.c_heap.as_mut_slice()[report as usize] += block.usable;
-        Some(report)
+        self.attributed.as_mut_slice()[report as usize] += usable;
+        true
     }
 
     /// Adds a block to its group.
@@ -281,32 +306,80 @@ impl<'c> Balance<'c> {
         let functions = keys.iter().filter(|(reporter, _)| of_c(*reporter));
         let functions: Vec<_> = functions.map(|(_, function)| *function).collect();
         let mut c_heap = c_heap::paths(&functions).into_iter();
-        let mut path = |reporter: u32| {
+        let mut path = |reporter: u32, number: u32, field: Option<&'static Field>| {
             if of_c(reporter) {
                 c_heap.next()
             } else if reporter & ON_ALLOC != 0 {
                 on_alloc_path(reporter & !ON_ALLOC).map(str::to_owned)
+            } else if reporter & OF_ORIGIN != 0 {
+                let reporter = self.origins.reporter(reporter & !OF_ORIGIN);
+                reporter.map(|reporter| reporter.path().to_owned())
             } else {
-                (reporter as usize).checked_sub(1).and_then(|index| reporters.get(index)).cloned()
+                let path = (reporter as usize).checked_sub(1).and_then(|at| reporters.get(at));
+                match (path, field.filter(|_| self.attributed_to(number) > 0)) {
+                    (Some(path), Some(field)) => Some(inferred_path(path, field)),
+                    (path, _) => path.cloned(),
+                }
             }
         };
-        let numbered = keys.iter().zip(self.fields.as_slice());
-        let reports = numbered.map(|((reporter, _), field)| Report {
-            path: path(*reporter).unwrap_or_default(),
+        let numbered = keys.iter().zip(self.fields.as_slice()).zip(0..);
+        let reports = numbered.map(|(((reporter, _), field), number)| Report {
+            path: path(*reporter, number, *field).unwrap_or_default(),
             field: *field,
         });
         reports.collect()
     }
 
-    /// Returns the usable bytes of unclaimed blocks of C's functions by the path of their report,
-    /// which is among `reports`.
-    pub(crate) fn c_heap(&self, reports: &[Report]) -> Vec<(String, usize)> {
-        let mut by_path = BTreeMap::<&str, usize>::new();
-        let reported = self.c_heap.as_slice().iter().zip(reports);
-        for (bytes, report) in reported.filter(|(bytes, _)| **bytes != 0) {
-            *by_path.entry(&report.path).or_default() += bytes;
+    /// Returns the bytes of unclaimed blocks that were attributed to a report.
+    fn attributed_to(&self, report: u32) -> usize {
+        self.attributed.as_slice().get(report as usize).copied().unwrap_or(0)
+    }
+
+    /// Returns the usable bytes of unclaimed blocks that were attributed, by the path of their
+    /// report, which is among `reports`. Each reporter of an origin has an entry.
+    pub(crate) fn attributed(&self, reports: &[Report]) -> Vec<AttributedBytes> {
+        let keys = self.reports.keys().iter().map(|(reporter, _)| *reporter);
+        let mut found: Vec<AttributedBytes> = Vec::new();
+        let mut add = |path: &str, bytes: usize, by: AttributedBy| match found
+            .iter_mut()
+            .find(|known| known.path == path)
+        {
+            Some(known) => known.bytes += bytes,
+            None => found.push(AttributedBytes { path: path.to_owned(), bytes, by }),
+        };
+        for number in 0..self.origins.len() {
+            if let Some(reporter) = self.origins.reporter(number) {
+                add(reporter.path(), 0, AttributedBy::Origin(reporter));
+            }
         }
-        by_path.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect()
+        for ((reporter, report), number) in keys.zip(reports).zip(0..) {
+            let bytes = self.attributed_to(number);
+            let by = if reporter & ON_ALLOC != 0 {
+                Some(AttributedBy::CHeap)
+            } else if reporter & OF_ORIGIN != 0 {
+                self.origins.reporter(reporter & !OF_ORIGIN).map(AttributedBy::Origin)
+            } else {
+                report.field.map(AttributedBy::Field)
+            };
+            if let Some(by) = by.filter(|_| bytes > 0) {
+                add(&report.path, bytes, by);
+            }
+        }
+        found.sort_by(|one, other| one.path.cmp(&other.path));
+        found
+    }
+
+    /// Returns why blocks could not be attributed, in sentences.
+    pub(crate) fn attribution_notes(&self) -> Vec<String> {
+        let mut notes = self.origins.notes();
+        if plan::sampled_probability().is_some() && self.reached.has_values() {
+            notes.push(
+                "a profile has a sample of the blocks: what fields with `reachable` lead to is not \
+                 reported"
+                    .to_owned(),
+            );
+        }
+        notes
     }
 
     /// Returns the reports that match no whole block.

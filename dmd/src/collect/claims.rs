@@ -13,7 +13,9 @@ mod packed;
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{Block, Claim, Claimant, Found, RecentFields, Recorder, Wrong};
+use memreport::__private::{
+    Block, Claim, Claimant, Found, Position, RecentFields, Recorder, Wrong,
+};
 use memreport::Field;
 
 use self::claimants::{ClaimantId, Claimants};
@@ -22,6 +24,7 @@ use self::words::{
     CLAIMANT_SHIFT, ClaimWords, LARGE, MAX_CLAIMANTS, OLD, ResolvedClaim, WRONG_KINDS, WRONG_SHIFT,
     address_of, second_word,
 };
+use super::holders::reached::Roots;
 use super::holders::skipped::SkippedPointers;
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
@@ -61,6 +64,8 @@ pub(crate) struct ClaimBuffer {
     fields: RefCell<Fields>,
     recent_fields: RecentFields,
     skipped: RefCell<SkippedPointers>,
+    /// The pointers of fields that are measured by following pointers.
+    roots: RefCell<Roots>,
 }
 
 /// The visited fields, each once.
@@ -82,6 +87,7 @@ pub(crate) struct ClaimLog {
     /// The fields that reporters visited or skipped.
     pub(crate) fields: PageList<&'static Field>,
     pub(crate) skipped: SkippedPointers,
+    pub(crate) roots: Roots,
 }
 
 impl ClaimLog {
@@ -129,6 +135,7 @@ impl ClaimBuffer {
             fields: RefCell::new(Fields { indexes: LocalInterner::new(), list: PageList::new() }),
             recent_fields: RecentFields::empty(),
             skipped: RefCell::new(SkippedPointers::new(granule)),
+            roots: RefCell::new(Roots::new(granule)),
         }
     }
 
@@ -149,6 +156,7 @@ impl ClaimBuffer {
             claimants: self.claimants,
             fields: self.fields.into_inner().list,
             skipped: self.skipped.into_inner(),
+            roots: self.roots.into_inner(),
         }
     }
 
@@ -230,12 +238,21 @@ impl Recorder for ClaimBuffer {
         Some(&self.recent_fields)
     }
 
-    fn position(&self) -> usize {
-        self.packed.borrow().position()
+    fn reaches(&self, address: usize, size: usize, claimant: Claimant) {
+        match self.claimants.id(claimant) {
+            Some(claimant) => self.roots.borrow_mut().read(address, size, claimant),
+            None => self.count_lost(),
+        }
     }
 
-    fn roll_back(&self, position: usize) {
-        self.packed.borrow_mut().truncate(position);
+    fn position(&self) -> Position {
+        let claims = self.packed.borrow().position();
+        Position { claims, reached: self.roots.borrow().len() }
+    }
+
+    fn roll_back(&self, position: Position) {
+        self.packed.borrow_mut().truncate(position.claims);
+        self.roots.borrow_mut().truncate(position.reached);
     }
 }
 

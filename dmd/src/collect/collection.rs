@@ -7,6 +7,7 @@ use memreport::__private::{Ending, Findings, HeapWatch, OWN, Recorder, Recording
 use super::claims::{ClaimBuffer, ClaimLog};
 use super::findings::{Contents, Dump, Scanned};
 use super::holders::Holders;
+use super::holders::reached::Reached;
 use super::pass::{HeapPass, PassSums};
 use super::restriction::Restriction;
 use super::summary::{Sum, Summary};
@@ -71,9 +72,10 @@ impl Collection {
     fn into_dump(mut self, ending: Ending<'_>) -> Dump {
         let empty = ClaimBuffer::new(self.granule, self.epoch, 0);
         let claim_log = mem::replace(&mut self.claims, empty).into_log();
+        let reached = Reached::find(&claim_log.roots, self.epoch, claim_log.sorted());
         let holders = self.holders(&claim_log);
         let mut notes: Vec<String> = note_of_refused(site::refused()).into_iter().collect();
-        let pass = self.count_blocks(&claim_log, &holders, &mut notes);
+        let pass = self.count_blocks(&claim_log, (&holders, &reached), &mut notes);
         let HeapPass { mut balance, sums, scanned, .. } = pass;
         let allocated_during = sums.allocated_during;
         let is_restricted = Restriction::current().is_some();
@@ -97,13 +99,15 @@ impl Collection {
             ..balance.summary
         };
         let (reports, wrong) = (balance.reports(ending.reporters), balance.wrong_reports());
-        let c_heap = balance.c_heap(&reports);
+        let attributed = balance.attributed(&reports);
+        let attribution_notes = balance.attribution_notes();
         let sampled = plan::sampled_probability().map(|_| balance.sampled);
         let contents = Contents {
             groups: balance.groups,
             scanned,
             reports,
-            c_heap,
+            attributed,
+            attribution_notes,
             wrong,
             notes,
             sampled,
@@ -146,7 +150,7 @@ impl Collection {
     fn count_blocks<'c>(
         &self,
         claim_log: &'c ClaimLog,
-        holders: &'c Holders,
+        holders: (&'c Holders, &'c Reached),
         notes: &mut Vec<String>,
     ) -> HeapPass<'c> {
         let pass = || HeapPass::new(self.granule, self.epoch, claim_log, holders);

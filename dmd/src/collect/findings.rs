@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::Duration;
 
+use memreport::__private::AttributedBy;
 use memreport::Field;
 
 use super::age::Age;
@@ -54,8 +55,10 @@ pub(crate) struct Contents {
     pub(crate) scanned: Option<Scanned>,
     /// The reports, by number.
     pub(crate) reports: Vec<Report>,
-    /// The usable bytes of unclaimed blocks of C's functions, by the path of their report.
-    pub(crate) c_heap: Vec<(String, usize)>,
+    /// The usable bytes of unclaimed blocks that were attributed to a report.
+    pub(crate) attributed: Vec<AttributedBytes>,
+    /// Why blocks could not be attributed, in sentences.
+    pub(crate) attribution_notes: Vec<String>,
     pub(crate) wrong: Vec<WrongReport>,
     /// Errors during the collection, as sentences.
     pub(crate) notes: Vec<String>,
@@ -65,6 +68,14 @@ pub(crate) struct Contents {
     pub(crate) holders: Holders,
     /// The bytes of the tracker's own tables.
     pub(crate) tracker_bytes: usize,
+}
+
+/// Usable bytes of unclaimed blocks that were attributed to a report.
+#[derive(Debug)]
+pub(crate) struct AttributedBytes {
+    pub(crate) path: String,
+    pub(crate) bytes: usize,
+    pub(crate) by: AttributedBy,
 }
 
 /// The single blocks of a scan, and the file with their contents.

@@ -9,9 +9,10 @@
 //! Memory is read by the kernel, so memory that was unmapped meanwhile is skipped.
 //!
 //! Reading order: `words` reads memory, `skipped` notes pointers of skipped fields, then this file.
-//! `enabled` turns the search off.
+//! `enabled` turns the search off. `reached` follows pointers of fields that are measured so.
 
 pub(crate) mod enabled;
+pub(crate) mod reached;
 pub(crate) mod skipped;
 mod words;
 

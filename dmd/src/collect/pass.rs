@@ -10,6 +10,7 @@ use super::claims::ClaimLog;
 use super::claims::words::{ClaimWords, address_of};
 use super::findings::{Scanned, ScannedBlock};
 use super::groups::ReportSet;
+use super::holders::reached::Reached;
 use super::holders::{HolderId, Holders};
 use super::restriction::Restriction;
 use super::scan::{Frozen, FrozenBlock};
@@ -80,12 +81,12 @@ impl<'c> HeapPass<'c> {
         granule: Granule,
         epoch: Epoch,
         claim_log: &'c ClaimLog,
-        holders: &'c Holders,
+        (holders, reached): (&'c Holders, &'c Reached),
     ) -> Self {
         HeapPass {
             granule,
             epoch,
-            balance: Balance::new(granule, claim_log),
+            balance: Balance::new(granule, claim_log, reached),
             sums: PassSums::default(),
             scanned: None,
             unread: claim_log.sorted(),
@@ -173,7 +174,7 @@ impl<'c> HeapPass<'c> {
             self.balance.add_unmatched_claims(claims);
             return None;
         }
-        let reports = self.balance.add(address, block, site, claims);
+        let reports = self.balance.add(LiveBlock { start: address, block, packed }, site, claims);
         let holder = match reports {
             ReportSet::NONE => self.holders.holder_of(address, packed),
             _ => HolderId::default(),

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
 
-use memreport::__private::{Claim, Claimant, Found, Recorder, Wrong, measure_recorded};
+use memreport::__private::{Claim, Claimant, Found, Position, Recorder, Wrong, measure_recorded};
 use memreport::{Field, MallocSizeOf};
 
 use self::blame::{Blame, FieldRange, MeasuredBlock, Searched};
@@ -177,11 +177,11 @@ impl Recorder for ClaimRecorder {
         self.ranges.borrow_mut().push(FieldRange { field, address, size });
     }
 
-    fn position(&self) -> usize {
-        self.claims.borrow().len()
+    fn position(&self) -> Position {
+        Position { claims: self.claims.borrow().len(), reached: 0 }
     }
 
-    fn roll_back(&self, position: usize) {
-        self.claims.borrow_mut().truncate(position);
+    fn roll_back(&self, position: Position) {
+        self.claims.borrow_mut().truncate(position.claims);
     }
 }

@@ -15,6 +15,9 @@ pub struct Measured {
     pub computed: usize,
     /// The number of values that were skipped because another thread had them locked.
     pub busy: usize,
+    /// The number of values, by the derive's `reachable`, whose blocks only a snapshot under DMD
+    /// finds. None of their bytes is in `bytes`.
+    pub inferred: usize,
     /// The named parts, by the derive's `part`. The remaining bytes belong to the value itself.
     pub parts: Vec<Part>,
 }

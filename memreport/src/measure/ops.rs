@@ -12,6 +12,7 @@ mod locks;
 mod nodes;
 mod prefetch;
 mod queue;
+mod reach;
 mod share;
 mod sums;
 

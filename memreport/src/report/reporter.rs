@@ -94,6 +94,7 @@ impl Reports<'_> {
         let measured = measure_with(self.collection, value, T::add_size_of_excluding_this);
         self.gathered.unmeasured += amount(measured.computed);
         self.note_limits(&path, &measured);
+        self.note_inferred(&path, measured.inferred);
         self.gathered.note_path(&path);
         self.report_parts(path, &measured, description);
         measured
@@ -155,8 +156,20 @@ impl Reports<'_> {
         }
     }
 
+    /// Notes values whose blocks only a tracker finds, if there is none.
+    fn note_inferred(&mut self, path: &str, values: usize) {
+        if values > 0 && self.collection.recorder().is_none() {
+            self.note(format!(
+                "{path}: {} measured by following pointers, which DMD does while it tracks the heap; left out",
+                count(values, "value is", "values are")
+            ));
+        }
+    }
+
     fn report_parts(&mut self, path: String, measured: &Measured, description: &'static str) {
-        if measured.parts.is_empty() {
+        // What the tracker infers is reported below the path.
+        let is_node = measured.inferred > 0 && self.collection.recorder().is_some();
+        if measured.parts.is_empty() && !is_node {
             return self.add_counted(Report::heap(path, amount(measured.bytes), description));
         }
         let in_parts: usize = measured.parts.iter().map(|part| part.bytes).sum();
@@ -173,7 +186,7 @@ impl Reports<'_> {
             ));
         }
         let rest = measured.bytes - in_parts;
-        if rest > 0 {
+        if rest > 0 || measured.parts.is_empty() {
             self.add_counted(Report::heap(format!("{path}/other"), amount(rest), description));
         }
     }

@@ -14,18 +14,22 @@ use crate::field::skipped_fields;
 use crate::measure::ops::Collection;
 use crate::process::environment::asks_to_anonymize;
 use crate::process::{self, Heap};
-use crate::report::registry;
 use crate::report::reporter::{Gathered, ReporterPaths, Reports, amount};
 use crate::report::timeout::Progress;
 use crate::report::turn::Turn;
 use crate::report::{Kind, Report};
+use crate::report::{by_origin, registry};
 use crate::snapshot::{HEAP_UNCLASSIFIED_OR_MISSED, Snapshot};
 use crate::tracker::Tracker;
+use crate::tracker::attribution::{Attributed, AttributedBy};
 use crate::tracker::findings::{Ending, Findings};
 use crate::tracker::recorder::Recorder;
 
 const C_HEAP_DESCRIPTION: &str = "Blocks of C's malloc that no reporter claims, by the library and the function that requested \
                                   them. A function of the C library counts for its caller.";
+
+const INFERRED_DESCRIPTION: &str = "Blocks that pointers lead to from values of a type that cannot be measured, and that no reporter measures. Inferred: \
+                                    the values need not own all of them.";
 
 /// The time for which a collection waits for locks.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
@@ -149,6 +153,7 @@ impl Collector {
         // Read first: the collection itself allocates.
         let watch = is_declared().then(HeapWatch::begin);
         let (mut gathered, _) = self.gather(sizes, None, progress);
+        by_origin::note_missing(&mut gathered);
         let heap_allocated = watch.map(|watch| watch.at_begin().live_bytes());
         if let Some((watch, heap)) = watch.zip(heap_allocated) {
             gathered.notes.extend(note_of_growth(heap, watch.growth()));
@@ -188,10 +193,8 @@ impl Collector {
             let (before, now) = (watch.at_begin().live_bytes(), findings.heap_allocated());
             gathered.notes.extend(note_of_replaced(before, now as u64, watch.freed()));
         }
-        findings.c_heap(&mut |path, bytes| {
-            let reports = &mut gathered.reports;
-            reports.push(Report::heap(path.to_owned(), amount(bytes), C_HEAP_DESCRIPTION));
-        });
+        findings.attributed(&mut |attributed| add_attributed(attributed, &mut gathered));
+        findings.attribution_notes(&mut |note| gathered.notes.push(note.to_owned()));
         add_heap(findings.heap_allocated(), &mut gathered);
         heap.report(findings.heap_allocated() as u64, &mut gathered.reports);
         tracker.own_memory(&mut |path, bytes, description| {
@@ -252,6 +255,17 @@ impl Collector {
         }
         (gathered, paths)
     }
+}
+
+/// Adds a report of blocks that the tracker has attributed.
+fn add_attributed(attributed: Attributed<'_>, gathered: &mut Gathered) {
+    let Attributed { path, bytes, by } = attributed;
+    let description = match by {
+        AttributedBy::Origin(reporter) => return by_origin::report(reporter, bytes, gathered),
+        AttributedBy::CHeap => C_HEAP_DESCRIPTION,
+        AttributedBy::Field(_) => INFERRED_DESCRIPTION,
+    };
+    gathered.reports.push(Report::heap(path.to_owned(), amount(bytes), description));
 }
 
 /// Adds the bytes of the whole heap. If some reporter was missed, also adds the bytes that no

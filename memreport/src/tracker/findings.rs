@@ -6,6 +6,7 @@ use core::any::Any;
 use std::io;
 use std::path::Path;
 
+use super::attribution::Attributed;
 use super::recorder::Recorder;
 
 /// The values that a tracker receives when a collection ends.
@@ -34,8 +35,11 @@ pub trait Findings: Any + Send {
     /// live.
     fn heap_allocated(&self) -> usize;
 
-    /// Reports blocks of C's functions that no reporter claims, as path and usable bytes.
-    fn c_heap(&self, report: &mut dyn FnMut(&str, usize));
+    /// Reports blocks that no reporter claims, and that the tracker attributes.
+    fn attributed(&self, report: &mut dyn FnMut(Attributed<'_>));
+
+    /// Reports why blocks could not be attributed, in sentences.
+    fn attribution_notes(&self, note: &mut dyn FnMut(&str));
 
     /// Writes the findings file.
     ///

@@ -31,11 +31,27 @@ pub trait Recorder {
         None
     }
 
-    /// Returns the position after all claims recorded so far.
-    fn position(&self) -> usize;
+    /// Reads the words of a value, of `size` bytes at `address`, and notes the blocks that they
+    /// lead to. At the end of the collection, what these lead to is attributed to the claimant, as
+    /// far as nobody claims it.
+    fn reaches(&self, address: usize, size: usize, claimant: Claimant) {
+        let _ = (address, size, claimant);
+    }
 
-    /// Discards the claims from this position on, because the reporter that made them failed.
-    fn roll_back(&self, position: usize);
+    /// Returns the position after everything that was recorded so far.
+    fn position(&self) -> Position;
+
+    /// Discards what was recorded from this position on, because the reporter that made it failed.
+    fn roll_back(&self, position: Position);
+}
+
+/// A position between two reporters in what a recorder has recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The number of claims before it, in the recorder's unit.
+    pub claims: usize,
+    /// The number of pointers of foreign values before it.
+    pub reached: usize,
 }
 
 /// A direct-mapped cache of recently visited fields, by the field's address.

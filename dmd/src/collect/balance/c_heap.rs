@@ -4,12 +4,10 @@
 //! The path is `explicit/c-heap/LIBRARY/FUNCTION`. The C and C++ libraries allocate for their
 //! callers (`strdup`, `operator new`): the innermost function outside of them counts.
 
-mod symbol_names;
-
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::Path;
 
+use super::symbols;
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys::{self, Module};
@@ -89,7 +87,7 @@ pub(super) fn paths(functions: &[u64]) -> Vec<String> {
         };
         let mut own: Vec<_> = functions.iter().copied().filter(contains).collect();
         own.sort_unstable();
-        let symbols = symbols(&module, &own);
+        let symbols = names_of(&module, &own);
         let library = file_name(&module.path);
         for function in own {
             let name = symbols.get(&in_file(&module, function));
@@ -106,15 +104,14 @@ pub(super) fn paths(functions: &[u64]) -> Vec<String> {
 
 /// Returns the names of functions of a module by their addresses in its file; none if the file
 /// cannot be read.
-fn symbols(module: &Module, functions: &[u64]) -> BTreeMap<u64, String> {
-    let file = match functions {
-        [] => return BTreeMap::new(),
-        _ if module.is_program => File::open("/proc/self/exe"),
-        _ => File::open(&module.path),
-    };
+fn names_of(module: &Module, functions: &[u64]) -> BTreeMap<u64, String> {
+    if functions.is_empty() {
+        return BTreeMap::new();
+    }
     let functions: Vec<_> = functions.iter().map(|function| in_file(module, *function)).collect();
     let build_id = module.build_id.as_deref();
-    file.and_then(|file| symbol_names::names(&file, build_id, &functions)).unwrap_or_default()
+    let names = |file| symbols::names(&file, build_id, &functions);
+    symbols::file_of(module).and_then(names).unwrap_or_default()
 }
 
 /// Returns the address in a module's file of an address in memory.

@@ -13,6 +13,7 @@ pub(super) struct Sums {
     blocks: Cell<usize>,
     computed: Cell<usize>,
     busy: Cell<usize>,
+    inferred: Cell<usize>,
     /// The part that bytes are counted for at this moment; 0 is the value itself.
     part: Cell<usize>,
     /// The sum of bytes when that part became current.
@@ -62,6 +63,11 @@ impl Sums {
         self.busy.set(self.busy.get() + 1);
     }
 
+    /// Counts a value whose blocks the tracker finds.
+    pub(super) fn count_inferred(&self) {
+        self.inferred.set(self.inferred.get() + 1);
+    }
+
     /// Returns the bytes so far.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.get()
@@ -109,6 +115,7 @@ impl Sums {
             blocks: self.blocks.get(),
             computed: self.computed.get(),
             busy: self.busy.get(),
+            inferred: self.inferred.get(),
             parts,
         }
     }

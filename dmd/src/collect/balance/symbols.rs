@@ -1,9 +1,11 @@
-//! Names of functions by the symbol table of a module's file. It reads the table in pieces: debug
+//! Functions by the symbol table of a module's file. The rest of the file is not read: debug
 //! information, which other look-ups parse, may be larger than the program's heap.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+use crate::mem::sys::Module;
 
 /// The kinds of sections, and the kind of a symbol, by the ELF specification.
 const SYMBOLS: u32 = 2;
@@ -19,6 +21,9 @@ const SYMBOL: usize = 24;
 const MAX_SECTIONS: u64 = 10_000;
 const MAX_NAME: u64 = 4096;
 
+/// The most bytes of names that are read at once.
+const MAX_NAMES: u64 = 1 << 30;
+
 /// A part of the file.
 #[derive(Clone, Copy)]
 struct Section {
@@ -29,6 +34,12 @@ struct Section {
     names: u32,
 }
 
+/// Opens the file of a module.
+pub(super) fn file_of(module: &Module) -> io::Result<File> {
+    // The name of the program's file may be another one's by now.
+    File::open(if module.is_program { "/proc/self/exe" } else { &module.path })
+}
+
 /// Returns the names of functions by their first addresses in the file, as far as the file has
 /// symbols, and its build id is this one, if both have one.
 pub(super) fn names(
@@ -37,19 +48,68 @@ pub(super) fn names(
     functions: &[u64],
 ) -> io::Result<BTreeMap<u64, String>> {
     let mut reader = BufReader::new(file);
-    let sections = sections(&mut reader)?;
-    if !is_same_build(&mut reader, &sections, build_id)? {
-        return Ok(BTreeMap::new());
-    }
-    let of_kind = |kind| sections.iter().find(|section| section.kind == kind);
-    let Some(table) = of_kind(SYMBOLS).or_else(|| of_kind(DYNAMIC_SYMBOLS)) else {
+    let Some(Table { symbols, texts }) = table(&mut reader, build_id)? else {
         return Ok(BTreeMap::new());
     };
-    let Some(texts) = sections.get(table.names as usize) else { return Ok(BTreeMap::new()) };
-    let found = symbols(&mut reader, *table, functions)?;
+    let mut found = BTreeMap::new();
+    each_symbol(&mut reader, symbols, |symbol| {
+        // Of several symbols at one address the first counts.
+        if functions.binary_search(&symbol.start).is_ok() {
+            found.entry(symbol.start).or_insert(symbol.name);
+        }
+    })?;
     let name =
-        |(function, name): (u64, u32)| Ok((function, text(&mut reader, *texts, u64::from(name))?));
+        |(function, name): (u64, u32)| Ok((function, text(&mut reader, texts, u64::from(name))?));
     found.into_iter().map(name).collect()
+}
+
+/// A function of a module's file.
+pub(super) struct Function<'t> {
+    /// The first address in the file.
+    pub(super) start: u64,
+    /// The bytes of code.
+    pub(super) size: u64,
+    /// The name, as the compiler has mangled it.
+    pub(super) name: &'t [u8],
+}
+
+/// Calls `visit` with each function, as far as the file has symbols, and its build id is this one,
+/// if both have one.
+pub(super) fn each_function(
+    file: &File,
+    build_id: Option<&str>,
+    mut visit: impl FnMut(Function<'_>),
+) -> io::Result<()> {
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let Some(Table { symbols, texts }) = table(&mut reader, build_id)? else { return Ok(()) };
+    let mut names = Vec::new();
+    reader.seek(SeekFrom::Start(texts.offset))?;
+    reader.by_ref().take(texts.size.min(MAX_NAMES)).read_to_end(&mut names)?;
+    each_symbol(&mut reader, symbols, |Symbol { start, size, name }| {
+        let rest = names.get(name as usize..).unwrap_or(&[]);
+        let name = rest.split(|byte| *byte == 0).next().unwrap_or(&[]);
+        visit(Function { start, size, name });
+    })
+}
+
+/// The symbols of a file, and their names.
+struct Table {
+    symbols: Section,
+    texts: Section,
+}
+
+/// Returns the table of symbols, if the file has one, and its build id is this one.
+fn table(reader: &mut (impl Read + Seek), build_id: Option<&str>) -> io::Result<Option<Table>> {
+    let sections = sections(reader)?;
+    if !is_same_build(reader, &sections, build_id)? {
+        return Ok(None);
+    }
+    let of_kind = |kind| sections.iter().find(|section| section.kind == kind);
+    let symbols = of_kind(SYMBOLS).or_else(|| of_kind(DYNAMIC_SYMBOLS));
+    Ok(symbols.and_then(|symbols| {
+        let texts = sections.get(symbols.names as usize)?;
+        Some(Table { symbols: *symbols, texts: *texts })
+    }))
 }
 
 fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
@@ -109,24 +169,28 @@ fn chunks_of_two(text: &str) -> impl Iterator<Item = String> {
     text.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned())
 }
 
-/// Returns the places of the names of these functions. Of several symbols at one address the first
-/// counts.
-fn symbols(
+/// The symbol of a function, and the place of its name.
+struct Symbol {
+    start: u64,
+    size: u64,
+    name: u32,
+}
+
+fn each_symbol(
     reader: &mut (impl Read + Seek),
     table: Section,
-    functions: &[u64],
-) -> io::Result<BTreeMap<u64, u32>> {
-    let mut found = BTreeMap::new();
+    mut visit: impl FnMut(Symbol),
+) -> io::Result<()> {
     reader.seek(SeekFrom::Start(table.offset))?;
     let mut symbol = [0; SYMBOL];
     for _ in 0..table.size / SYMBOL as u64 {
         reader.read_exact(&mut symbol)?;
-        let value = number::<8>(&symbol, 8);
-        if symbol[4] & 0xf == FUNCTION && functions.binary_search(&value).is_ok() {
-            found.entry(value).or_insert(half(&symbol, 0));
+        if symbol[4] & 0xf == FUNCTION {
+            let (start, size) = (number::<8>(&symbol, 8), number::<8>(&symbol, 16));
+            visit(Symbol { start, size, name: half(&symbol, 0) });
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn text(reader: &mut (impl Read + Seek), texts: Section, at: u64) -> io::Result<String> {
