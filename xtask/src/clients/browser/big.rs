@@ -185,7 +185,7 @@ fn dump(stacks: usize) -> String {
         let comma = if stack == 0 { "" } else { "," };
         let _ = write!(text, "{comma}\n\"s{stack}\": [");
         // The digits of its number are the functions that it goes through, from `main` on.
-        let mut calls: Vec<u64> = (0..8).map(|level| level).collect();
+        let mut calls: Vec<u64> = (0..8).collect();
         let mut rest = stack as u64;
         for level in 8..18 {
             calls.push(1000 * level + rest % 4);
