@@ -148,7 +148,7 @@ mod tests {
                     let rows = keys.iter().zip(column).filter(|(key, _)| is_it(key));
                     rows.filter_map(|(_, amount)| *amount).sum()
                 };
-                if keys.iter().any(|key| is_it(key)) {
+                if keys.iter().any(is_it) {
                     assert_eq!(Some(of(&bytes)), group["bytes"].as_u64(), "{axis} {name}");
                     assert_eq!(Some(of(&blocks)), group["count"].as_u64(), "{axis} {name}");
                     compared += 1;
