@@ -155,6 +155,50 @@ impl Item {
 }
 "##;
 
+/// A program with reporters, one of whose fields is skipped, and a block that two fields count.
+const DESK: &str = r#"use std::sync::{Arc, Mutex};
+
+use memreport::MallocSizeOf;
+
+dmd::global_allocator!();
+
+static DESK: Mutex<Option<Desk>> = Mutex::new(None);
+
+memreport::reporter!("explicit/desk", DESK, "All on the desk.");
+
+#[derive(MallocSizeOf)]
+struct Desk {
+    pictures: Pictures,
+    frame: Frame,
+    /// Kept for a while.
+    #[malloc_size_of(ignore = "later")]
+    notes: Vec<String>, // many
+    #[malloc_size_of(ignore = "short")]
+    label: String,
+}
+
+#[derive(MallocSizeOf)]
+struct Pictures {
+    #[malloc_size_of(shared = here)]
+    all: Vec<Arc<[u8]>>,
+}
+
+#[derive(MallocSizeOf)]
+struct Frame {
+    #[malloc_size_of(part, shared = here)]
+    shown: Arc<[u8]>, // one of all
+}
+
+fn main() {
+    let all: Vec<Arc<[u8]>> = (1..9).map(|number| vec![number; 3000].into()).collect();
+    let frame = Frame { shown: Arc::clone(&all[3]) };
+    let notes = (0..500).map(|number| format!("note {number}")).collect();
+    let label = "a desk".to_owned();
+    *DESK.lock().unwrap() = Some(Desk { pictures: Pictures { all }, frame, notes, label });
+    memreport::snapshot().save(std::env::args().nth(1).unwrap()).unwrap();
+}
+"#;
+
 const ROPE: &str = "pub struct Rope(#[expect(dead_code)] Vec<u8>);\nimpl Rope {\n    pub fn new(length: usize) -> Self {\n        Rope(vec![1; length])\n    }\n}\n";
 
 /// The package of a program, in a folder that stays the same, so that it is not built anew.
@@ -323,6 +367,44 @@ fn a_patch_compiles_and_classifies_what_it_predicts() {
 
     let refusal = package.annotate(&after, &[]).expect_err("nothing is left to report");
     assert_has(&refusal, "nothing to annotate: ");
+}
+
+#[test]
+fn skipped_fields_are_measured_and_a_block_is_counted_by_one_field() {
+    let package = Package::new("desk");
+    package.write("src/main.rs", DESK);
+    let before = package.scan("before");
+    let covered = |path: &Path| coverage(&dump(path), &ExplainOptions::default());
+    let coverage = covered(&before).expect("a scan with reports");
+    assert!(coverage.twice.usable() >= 3000, "a picture is reported twice");
+    let json = package.annotate(&before, &["--json"]).expect("a patch");
+    let json: Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_fits_schema(&json);
+    let patch = json["diff"].as_str().expect("a text");
+    for part in [
+        "     /// Kept for a while.\n-    #[malloc_size_of(ignore = \"later\")]\n     notes: Vec<String>, // many\n",
+        "-    #[malloc_size_of(part, shared = here)]\n\
+         +    #[malloc_size_of(part, shared = elsewhere)]\n     shown: Arc<[u8]>, // one of all\n",
+        "     #[malloc_size_of(ignore = \"short\")]\n     label: String,\n",
+    ] {
+        assert_has(patch, part);
+    }
+    let changed = |sign: char| {
+        let is_changed = |line: &&str| line.starts_with(sign) && !line.starts_with("+++");
+        patch.lines().filter(is_changed).filter(|line| !line.starts_with("---")).count()
+    };
+    assert_eq!((changed('-'), changed('+')), (2, 1), "nothing else changes: {patch}");
+
+    package.annotate(&before, &["--apply"]).expect("it is applied");
+    let coverage = covered(&package.scan("after")).expect("a scan with reports");
+    assert_eq!(coverage.twice.usable(), 0, "nothing is reported twice");
+    let number = |name: &str| json[name].as_i64().expect("a number") as f64;
+    let predicted = 100.0 * number("predicted") / number("heap");
+    assert!(
+        (coverage.score() - predicted).abs() < 0.5,
+        "{} % instead of {predicted} %",
+        coverage.score()
+    );
 }
 
 /// Fails if an answer does not fit the schema of `annotate --json`.

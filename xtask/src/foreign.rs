@@ -8,6 +8,7 @@
 //! `--quick` leaves the release builds out.
 
 mod figures;
+mod stories;
 mod subject;
 
 use std::io::Write;
@@ -30,6 +31,11 @@ struct Bench {
 }
 
 impl Bench {
+    fn new() -> Result<Self, Failure> {
+        let about_memory = build::release("about-memory", "about-memory")?;
+        Ok(Bench { about_memory, scratch: Scratch::new()? })
+    }
+
     fn about_memory(&self) -> Command {
         let mut command = Command::new(&self.about_memory);
         command.current_dir(&self.scratch.0);
@@ -43,15 +49,15 @@ impl Bench {
 
 /// Runs the check. Returns `false` when a figure is wrong.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    if let ["stories", wanted @ ..] = args {
+        return stories::run(wanted, &Bench::new()?, out);
+    }
     let is_quick = args.contains(&"--quick");
     let wanted: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--quick").collect();
     if let Some(unknown) = wanted.iter().find(|name| !PROGRAMS.contains(name)) {
         return Err(format!("no program `{unknown}`; there are {}", PROGRAMS.join(", ")).into());
     }
-    let bench = Bench {
-        about_memory: build::release("about-memory", "about-memory")?,
-        scratch: Scratch::new()?,
-    };
+    let bench = Bench::new()?;
     let (mut count, mut wrong) = (0, 0);
     let mut check = |title: &str, figures: Vec<Figure>, out: &mut dyn Write| {
         count += figures.len();

@@ -3,6 +3,7 @@
 use super::workspace::Sources;
 use std::collections::HashSet;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
@@ -23,7 +24,11 @@ impl Copy {
     /// A file cannot be read or written.
     pub(crate) fn new(sources: &Sources) -> io::Result<Self> {
         let from = sources.workspace_root.clone();
-        let folder = sources.target_directory.join("memreport-annotate");
+        // Workspaces may share a folder for build outputs, by $CARGO_TARGET_DIR.
+        let mut hasher = DefaultHasher::new();
+        from.hash(&mut hasher);
+        let copies = sources.target_directory.join("memreport-annotate");
+        let folder = copies.join(format!("{:016x}", hasher.finish()));
         fs::create_dir_all(&folder)?;
         copy_folder(&from, &folder, &sources.target_directory)?;
         let copy = Self { from, folder };
