@@ -37,9 +37,10 @@ const GIVEN_UP: u64 = 12;
 /// The seconds and nanoseconds that the code waits for this process at its end.
 const PATIENCE: [u64; 2] = [0, 500_000_000];
 
-/// The code. The words are at `%rbx`, which functions keep.
+/// The code. The words are at `%rbx`, which functions keep. Unlike `nanosleep`, `ppoll` leaves what
+/// the kernel knows of an interrupted wait of the program's own, which goes on afterwards.
 #[rustfmt::skip]
-const PROGRAM: [u8; 93] = [
+const PROGRAM: [u8; 98] = [
     0x48, 0x8d, 0x1d, 0xf9, 0x0f, 0, 0, // lea CODE(%rip), %rbx
     0x48, 0x8b, 0x7b, 40, // mov 40(%rbx), %rdi
     0xbe, 2, 0, 0, 0, // mov $RTLD_NOW, %esi: an incomplete library fails here
@@ -64,9 +65,11 @@ const PROGRAM: [u8; 93] = [
     // done:
     0x48, 0x89, 0x03, // mov %rax, (%rbx)
     0xff, 0x43, 8, // incl 8(%rbx): the result is there
-    0x48, 0x8d, 0x7b, 16, // lea 16(%rbx), %rdi
+    0x48, 0x8d, 0x53, 16, // lea 16(%rbx), %rdx
+    0x31, 0xff, // xor %edi, %edi
     0x31, 0xf6, // xor %esi, %esi
-    0xb8, 35, 0, 0, 0, // mov $35, %eax: `nanosleep(2)`
+    0x45, 0x31, 0xd2, // xor %r10d, %r10d
+    0xb8, 0x0f, 0x01, 0, 0, // mov $271, %eax: `ppoll(2)` of nothing
     0x0f, 0x05, // syscall
     0xb8, 15, 0, 0, 0, // mov $15, %eax: `rt_sigreturn(2)`
     0x0f, 0x05, // syscall

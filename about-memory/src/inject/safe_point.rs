@@ -21,10 +21,11 @@ const STOP_TIME: Duration = Duration::from_millis(200);
 /// `write`, `poll`, `select`, `pause`, `nanosleep`, `accept`, `sendto`, `recvfrom`, `sendmsg`,
 /// `recvmsg`, `wait4`, `msgrcv`, `rt_sigtimedwait`, `rt_sigsuspend`, `io_getevents`,
 /// `semtimedop`, `clock_nanosleep`, `epoll_wait`, `waitid`, `pselect6`, `ppoll`, `epoll_pwait`,
-/// `accept4`, `recvmmsg`, `io_uring_enter`, `epoll_pwait2`.
+/// `accept4`, `recvmmsg`, `io_uring_enter`, `epoll_pwait2`. Also `restart_syscall`: a wait with a
+/// time limit that was interrupted, as by an earlier look. No lock is waited for with one.
 const WAITS: &[u64] = &[
-    0, 1, 7, 23, 34, 35, 43, 44, 45, 46, 47, 61, 70, 128, 130, 208, 220, 230, 232, 247, 270, 271,
-    281, 288, 299, 426, 441,
+    0, 1, 7, 23, 34, 35, 43, 44, 45, 46, 47, 61, 70, 128, 130, 208, 219, 220, 230, 232, 247, 270,
+    271, 281, 288, 299, 426, 441,
 ];
 
 /// The system call in which a thread waits for a lock or an event of another thread.

@@ -250,6 +250,21 @@ fn what_cannot_be_tracked_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_sleeping_program_sleeps_as_long_as_before() {
+    const SECONDS: u64 = 4;
+    let began = Instant::now();
+    let mut sleep = Command::new("/bin/sleep");
+    let mut asleep = sleep.arg(SECONDS.to_string()).spawn().expect("it starts");
+    let pid = asleep.id().to_string();
+    while states(&pid) != "S" {
+        thread::sleep(Duration::from_millis(1));
+    }
+    about_memory(&["attach", &pid]).expect("it is tracked");
+    assert!(asleep.wait().expect("it ends").success());
+    assert!(began.elapsed() >= Duration::from_secs(SECONDS), "{:?}", began.elapsed());
+}
+
+#[test]
 fn root_attaches_to_programs_of_other_users() {
     let mut sleep = Command::new("/bin/sleep");
     let mut theirs = match sleep.arg("60").uid(65534).gid(65534).spawn() {
@@ -259,9 +274,8 @@ fn root_attaches_to_programs_of_other_users() {
         }
     };
     let pid = theirs.id().to_string();
-    // It is in its own file, which has loaded its libraries.
-    while !fs::read_to_string(format!("/proc/{pid}/wchan")).is_ok_and(|call| call.contains("sleep"))
-    {
+    // It has loaded its libraries, and sleeps.
+    while states(&pid) != "S" {
         thread::sleep(Duration::from_millis(1));
     }
     let attached = about_memory(&["attach", &pid]);
