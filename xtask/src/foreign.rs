@@ -10,6 +10,7 @@
 mod figures;
 mod stories;
 mod subject;
+pub(crate) mod tasks;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

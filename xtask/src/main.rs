@@ -58,6 +58,7 @@ cargo xtask api [--bless]             the public items of each library, compared
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
 cargo xtask release [FOLDER] [--twice]   the archive of the program, its manual, completions, library and licences; --twice: built again, and compared
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
+cargo xtask tasks [WORD…] [--with FOLDER] [--bless]   ten tasks of users, by our commands and those of peers: keystrokes and seconds; --bless: into the guide
 cargo xtask pictures [FOLDER [--every]]   the pictures of the README and the guide, or into another folder; --every: all views at several widths
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
 
@@ -80,9 +81,11 @@ fn main() -> ExitCode {
         ["api", ref rest @ ..] => api::run(rest, out),
         ["platforms", ref rest @ ..] => platforms::run(rest, out),
         ["release", ref rest @ ..] => release::run(rest, out),
-        ["bench" | "stress" | "foreign" | "calibrate" | "clients" | "pictures" | "mutants", ..] => {
-            measure(&words, out)
-        }
+        [
+            "bench" | "stress" | "foreign" | "calibrate" | "clients" | "pictures" | "tasks"
+            | "mutants",
+            ..,
+        ] => measure(&words, out),
         _ => Err(USAGE.into()),
     };
     match result {
@@ -106,6 +109,7 @@ fn measure(words: &[&str], out: &mut dyn Write) -> Result<bool, failure::Failure
         ["calibrate"] => bench::calibrate::run(out),
         ["clients", rest @ ..] => clients::run(rest, out),
         ["pictures", rest @ ..] => clients::pictures(rest, out),
+        ["tasks", rest @ ..] => foreign::tasks::run(rest, out),
         ["mutants", rest @ ..] => check::mutants::run(rest, out),
         _ => Err(USAGE.into()),
     }

@@ -105,11 +105,6 @@ function wantedBlocks(heap, { within = "", only = "", isInverted = false }) {
   return { blocks, frames };
 }
 
-/** All blocks, row by row. */
-function allBlocks({ rows, scopes }) {
-  return rows.stack.map((_, row) => ({ row, names: scopes[rows.scope[row]] }));
-}
-
 /** Returns whether a path is another or below it. */
 function isBelow(path, other) {
   return path === other || path.startsWith(`${other}/`);
@@ -121,25 +116,33 @@ function isBelow(path, other) {
  */
 function breakDown(heap, wishes) {
   const { by, cut, within = "", only = "" } = wishes;
-  const { rows, calls: { functions }, texts } = heap;
+  const { rows, scopes, calls: { functions }, texts } = heap;
   // By stack, the sums of the call tree are enough: rows are not gone through level by level.
   const isByCalls = by[0] === "stack" && within === "" && only === "" && !wishes.isInverted;
-  const { blocks, frames } = isByCalls ? { blocks: allBlocks(heap), frames: new Uint32Array() } : wantedBlocks(heap, wishes);
+  const { blocks, frames } = isByCalls ? { blocks: [], frames: new Uint32Array() } : wantedBlocks(heap, wishes);
+  const add = (node, row) => {
+    const bytes = rows.bytes[row];
+    node.bytes += bytes;
+    node.blocks += rows.blocks[row];
+    node.before += rows.before?.[row] ?? 0;
+    node.unreported += rows.state?.[row] === "unreported" ? bytes : 0;
+    node.twice += rows.state?.[row] === "twice-reported" ? bytes : 0;
+  };
   const node = (kind, name, of) => {
     const made = { kind, name, bytes: 0, blocks: 0, before: 0, unreported: 0, twice: 0, of, kids: [] };
     for (const { row } of of) {
-      const bytes = rows.bytes[row];
-      made.bytes += bytes;
-      made.blocks += rows.blocks[row];
-      made.before += rows.before?.[row] ?? 0;
-      made.unreported += rows.state?.[row] === "unreported" ? bytes : 0;
-      made.twice += rows.state?.[row] === "twice-reported" ? bytes : 0;
+      add(made, row);
     }
     return made;
   };
   const isDiff = Boolean(rows.before);
   const weight = ({ bytes, before }) => isDiff ? Math.abs(bytes - before) : bytes;
   const root = node("root", "", blocks);
+  if (isByCalls) {
+    for (let row = 0; row < rows.stack.length; row++) {
+      add(root, row);
+    }
+  }
   const untracked = within === "" && only === "" ? heap.untracked : { bytes: 0, blocks: 0 };
   root.bytes += untracked.bytes;
   root.blocks += untracked.blocks;
@@ -184,7 +187,7 @@ function breakDown(heap, wishes) {
       before: sums.before[call], unreported: sums.unreported[call], twice: sums.twice[call], of: [], kids: [], call,
     });
     const kidsOfCall = call => {
-      const own = sums.own(call).map(row => blocks[row]);
+      const own = sums.own(call).map(row => ({ row, names: scopes[rows.scope[row]] }));
       const nodes = sums.kids(call).map(nodeOf);
       return nodes.length === 0 ? kidsOf(own, by.slice(1))
         : finish(own.length > 0 ? [...nodes, node("own", "", own)] : nodes,
