@@ -39,5 +39,6 @@ mod documents {
         exports: "docs/guide/src/reference/exports.md",
         formats: "docs/guide/src/reference/formats.md",
         stability: "docs/guide/src/reference/stability.md",
+        tasks: "docs/guide/src/reference/tasks.md",
     }
 }

@@ -236,6 +236,14 @@ fn a_plugin_is_loaded_and_unloaded() {
 }
 
 #[test]
+fn a_plugin_takes_a_snapshot_while_it_is_loaded() {
+    let plugin = built("memreport-plugin-plain");
+    for run in &holds("snapshot-at-load", 20, &[&plugin])[1..] {
+        assert!(run.output.status.success(), "{}", run.message());
+    }
+}
+
+#[test]
 fn of_two_trackers_in_a_process_one_sleeps_and_says_so_once() {
     let plugin = built("memreport-plugin-second-tracker");
     for mode in MODES {

@@ -26,7 +26,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A case: its name and its function.
 type Case = (&'static str, fn(&Path) -> Result<(), Failure>);
 
-const CASES: [Case; 26] = [
+const CASES: [Case; 27] = [
     ("threads", threads::many),
     ("destructors", threads::destructors),
     ("bare-threads", threads::bare),
@@ -43,6 +43,7 @@ const CASES: [Case; 26] = [
     ("panic-thread", panics::of_a_thread),
     ("signals", interrupts::storm),
     ("plugin", plugins::plain),
+    ("snapshot-at-load", plugins::snapshot_at_load),
     ("second-tracker", plugins::second_tracker),
     ("own-stack", stacks::own),
     ("sandbox", sandbox::fails),

@@ -2,9 +2,12 @@
 
 use std::cell::RefCell;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::thread;
 
 use crate::Failure;
-use crate::library::loaded;
+use crate::library::{call_at_load, loaded};
 use crate::planted::{plant, save};
 
 thread_local! {
@@ -23,6 +26,35 @@ pub(crate) fn plain(path: &Path) -> Result<(), Failure> {
         if loaded(&file, |work| work(50, make_one))? != 50 {
             return Err("the plugin lost blocks".into());
         }
+    }
+    save(path)
+}
+
+/// Loads the plugin 20 times. Its initialiser takes a snapshot, under the linker's lock, while
+/// another thread takes snapshots, too.
+pub(crate) fn snapshot_at_load(path: &Path) -> Result<(), Failure> {
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn take() {
+        drop(memreport::snapshot());
+        TAKEN.fetch_add(1, Relaxed);
+    }
+
+    let file = file()?;
+    call_at_load(take);
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Relaxed) {
+                drop(memreport::snapshot());
+            }
+        });
+        let loads = (0..20).try_for_each(|_| loaded(&file, |work| work(5, make_one)).map(drop));
+        is_done.store(true, Relaxed);
+        loads
+    })?;
+    if TAKEN.load(Relaxed) != 20 {
+        return Err("the plugin's initialiser was not called".into());
     }
     save(path)
 }
