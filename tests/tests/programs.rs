@@ -238,7 +238,7 @@ fn a_plugin_is_loaded_and_unloaded() {
 #[test]
 fn a_plugin_takes_a_snapshot_while_it_is_loaded() {
     let plugin = built("memreport-plugin-plain");
-    for run in &holds("snapshot-at-load", 20, &[&plugin])[1..] {
+    for run in &holds("snapshot-at-load", 10, &[&plugin])[1..] {
         assert!(run.output.status.success(), "{}", run.message());
     }
 }

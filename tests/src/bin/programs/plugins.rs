@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::Failure;
 use crate::library::{call_at_load, loaded};
-use crate::planted::{plant, save};
+use crate::planted::{leave, plant, save};
 
 thread_local! {
     static MADE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
@@ -49,14 +49,19 @@ pub(crate) fn snapshot_at_load(path: &Path) -> Result<(), Failure> {
                 drop(memreport::snapshot());
             }
         });
-        let loads = (0..20).try_for_each(|_| loaded(&file, |work| work(5, make_one)).map(drop));
+        // On a thread of its own: the library stays while a thread has values of it.
+        let load = |_| {
+            let work = || loaded(&file, |work| work(5, make_one)).map(drop);
+            scope.spawn(work).join().unwrap_or_else(|_| Err("a thread has panicked".into()))
+        };
+        let loads = (0..20).try_for_each(load);
         is_done.store(true, Relaxed);
         loads
     })?;
     if TAKEN.load(Relaxed) != 20 {
-        return Err("the plugin's initialiser was not called".into());
+        return Err("the plugin's initialiser was not called at each loading".into());
     }
-    save(path)
+    leave(path)
 }
 
 /// Loads a plugin whose tracker must be asleep if this one is awake, and awake if it is alone.
