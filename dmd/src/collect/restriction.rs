@@ -1,6 +1,6 @@
 //! Restricts the collections of a thread to some blocks, so that other tests' blocks do not count.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::table::packed_block::{Block, SiteId};
 
@@ -23,6 +23,9 @@ pub(crate) struct Restriction {
 }
 
 std::thread_local! {
+    /// Without a destructor, unlike the next: the first use of that takes the linker's lock, which
+    /// a library's initialiser holds that waits for a collection to end.
+    static IS_RESTRICTED: Cell<bool> = const { Cell::new(false) };
     static CURRENT: RefCell<Option<Restriction>> = const { RefCell::new(None) };
 }
 
@@ -50,6 +53,9 @@ impl Restriction {
 
     /// Returns the restriction of this thread's collections.
     pub(super) fn current() -> Option<Self> {
+        if !IS_RESTRICTED.try_with(Cell::get).unwrap_or(false) {
+            return None;
+        }
         CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
     }
 
@@ -79,6 +85,7 @@ impl Restriction {
 }
 
 fn set(restriction: Option<Restriction>) {
+    let _ = IS_RESTRICTED.try_with(|flag| flag.set(restriction.is_some()));
     let _ = CURRENT.try_with(|current| current.replace(restriction));
 }
 
