@@ -9,12 +9,6 @@ use crate::Failure;
 /// The function that every plugin of these tests exports.
 pub(crate) type Work = extern "C" fn(usize, extern "C" fn()) -> usize;
 
-/// Has plugins call this function when they are loaded. No other thread may run yet.
-pub(crate) fn call_at_load(function: extern "C" fn()) {
-    // SAFETY: the program has one thread.
-    unsafe { std::env::set_var("CALL_AT_LOAD", (function as usize).to_string()) };
-}
-
 /// Loads a plugin, calls it, and unloads it.
 pub(crate) fn loaded(file: &str, call: impl FnOnce(Work) -> usize) -> Result<usize, Failure> {
     let name = CString::new(file)?;

@@ -1,4 +1,5 @@
 //! Plugins, loaded and unloaded while the program runs: `argv[3]` is the file.
+#![expect(unsafe_code, reason = "sets a variable of the environment")]
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread;
 
 use crate::Failure;
-use crate::library::{call_at_load, loaded};
+use crate::library::loaded;
 use crate::planted::{leave, plant, save};
 
 thread_local! {
@@ -28,6 +29,12 @@ pub(crate) fn plain(path: &Path) -> Result<(), Failure> {
         }
     }
     save(path)
+}
+
+/// Has plugins call this function when they are loaded. No other thread may run yet.
+fn call_at_load(function: extern "C" fn()) {
+    // SAFETY: the program has one thread.
+    unsafe { std::env::set_var("CALL_AT_LOAD", (function as usize).to_string()) };
 }
 
 /// Loads the plugin 20 times. Its initialiser takes a snapshot, under the linker's lock, while

@@ -126,6 +126,7 @@ const UNSAFE: &[&str] = &[
     "tests/src/bin/programs/forks.rs",
     "tests/src/bin/programs/interrupts.rs",
     "tests/src/bin/programs/library.rs",
+    "tests/src/bin/programs/plugins.rs",
     "tests/src/bin/programs/sandbox.rs",
     "tests/src/bin/programs/stacks.rs",
     "tests/src/bin/programs/streams.rs",
