@@ -1,13 +1,18 @@
 //! Tests the figures of the process and its allocator, in a program that declares its allocator.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
-use std::sync::atomic::AtomicBool;
+use std::hint::black_box;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use memreport::{Collector, Kind, Snapshot, Units, distinguished, snapshot};
 
 memreport::global_allocator!();
+
+/// Held by tests of which one changes the heap while the other compares its figures.
+static HEAP: Mutex<()> = Mutex::new(());
 
 /// Returns the sum of all reports at or below a path.
 fn below(snapshot: &Snapshot, path: &str) -> i64 {
@@ -20,6 +25,7 @@ fn below(snapshot: &Snapshot, path: &str) -> i64 {
 
 #[test]
 fn what_is_committed_is_all_that_it_consists_of() {
+    let _alone = HEAP.lock().unwrap_or_else(PoisonError::into_inner);
     let blocks: Vec<Vec<u8>> = (0..1000).map(|_| vec![1; 3000]).collect();
     let holes: Vec<_> = blocks.into_iter().enumerate().filter(|(at, _)| at % 2 == 0).collect();
     let snapshot = snapshot();
@@ -100,6 +106,31 @@ fn single_figures_need_no_collection() {
     assert!(distinguished::heap_committed().expect("glibc says") >= 1 << 20);
     let fraction = distinguished::heap_overhead_fraction().expect("glibc says");
     assert!((0..=10_000).contains(&fraction), "{fraction}");
+    drop(kept);
+}
+
+#[test]
+fn a_busy_program_has_statistics_at_any_moment() {
+    let _alone = HEAP.lock().unwrap_or_else(PoisonError::into_inner);
+    let (rounds, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let kept = vec![1_u8; 1 << 20];
+    let replace_blocks = || {
+        while !is_over.load(Acquire) {
+            drop(black_box(vec![1_u8; 50_000]));
+            rounds.fetch_add(1, Release);
+        }
+    };
+    let missing = thread::scope(|scope| {
+        scope.spawn(replace_blocks);
+        scope.spawn(replace_blocks);
+        while rounds.load(Acquire) < 10 {
+            thread::yield_now();
+        }
+        let missing = (0..2000).filter(|_| distinguished::heap_committed().is_err()).count();
+        is_over.store(true, Release);
+        missing
+    });
+    assert_eq!(missing, 0, "of 2000");
     drop(kept);
 }
 

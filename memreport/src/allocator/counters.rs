@@ -61,7 +61,8 @@ struct Reading {
 
 impl Reading {
     fn take() -> Self {
-        let slots = || SLOTS.iter().chain([&COMMON]);
+        // The fewer slots, the sooner, and the less is freed meanwhile.
+        let slots = || SLOTS.iter().take(USED_SLOTS.load(Acquire)).chain([&COMMON]);
         let mut sum = HeapCounters::default();
         // Frees first: a block allocated and freed between the two loops must not appear only as
         // freed.
@@ -260,6 +261,9 @@ const SLOT_COUNT: usize = 256;
 
 static SLOTS: [Slot; SLOT_COUNT] = [const { Slot::new() }; SLOT_COUNT];
 
+/// How many of the slots, from the first on, a thread has ever taken.
+static USED_SLOTS: AtomicUsize = AtomicUsize::new(0);
+
 /// The slot of threads that own none: too many threads, or a thread at the end of its life.
 static COMMON: Slot = Slot::new();
 
@@ -342,6 +346,8 @@ fn take_slot() -> Option<&'static Slot> {
         !slot.taken.load(Relaxed)
             && slot.taken.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     })?;
+    // Release, with the Acquire of `Reading::take`, and before anything is counted in the slot.
+    USED_SLOTS.fetch_max(index + 1, Release);
     if !THREAD_END.set(NonZeroUsize::MIN.saturating_add(index)) {
         slot.taken.store(false, Release);
         return None;
