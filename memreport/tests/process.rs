@@ -72,7 +72,7 @@ fn the_stack_of_a_thread_that_runs_is_found() {
         while !is_over.load(Acquire) {
             std::hint::spin_loop();
         }
-        assert_eq!(std::hint::black_box(&room)[4096], 1);
+        assert_eq!(black_box(&room)[4096], 1);
     }
     let (is_deep, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
