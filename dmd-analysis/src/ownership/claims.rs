@@ -157,7 +157,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         let slot = known
             .and_then(|known| Some((known, self.shapes.slot_at(known.of, place - known.address)?)));
         let Some((_, slot)) = slot else {
-            return self.push(from, found.block, (Strength::Word, LabelId::WORD), None);
+            let strength = if source.is_static { Strength::Word } else { Strength::StackWord };
+            return self.push(from, found.block, (strength, LabelId::WORD), None);
         };
         let pointee = self.pointee(found.block, found.offset);
         // The static begins before the words around this one, or behind.

@@ -25,6 +25,9 @@ pub(crate) enum Strength {
     Borrowed,
     /// A word that looks like a pointer.
     Word,
+    /// A word of a stack or a register that looks like a pointer. It may be left over from a value
+    /// that was moved into a block or a static.
+    StackWord,
     /// `Weak`, or a child's pointer to its parent.
     Weak,
     /// A word where the type of its block keeps nothing: an entry that was removed.
@@ -34,7 +37,7 @@ pub(crate) enum Strength {
 }
 
 /// All strengths.
-pub(super) const STRENGTHS: usize = 8;
+pub(super) const STRENGTHS: usize = 9;
 
 /// The pointers of a value, by their offsets from its start.
 #[derive(Debug, Clone)]

@@ -60,6 +60,27 @@ held from a stack or a library, or leaked 8 0
 }
 
 #[test]
+fn a_static_and_a_block_hold_what_words_of_a_stack_lead_to() {
+    let blocks = r#"{"req":64,"addr":"1000","contents":["3000"]},{"req":32,"addr":"2000",
+        "contents":[]},{"req":16,"addr":"3000"},{"req":8,"addr":"4000","contents":["5000"]},
+        {"req":4,"addr":"5000"}"#;
+    let words = r#""statics":[
+        {"module":"(process)","offset":"8","name":"stack of thread 7","to":"1000"},
+        {"module":"(process)","offset":"10","name":"stack of thread 7","to":"2000"},
+        {"module":"(process)","offset":"18","name":"stack of thread 7","to":"3000"},
+        {"module":"(process)","offset":"20","name":"stack of thread 7","to":"4000"},
+        {"module":"(process)","offset":"28","name":"stack of thread 7","to":"5000"},
+        {"module":"/p","offset":"8","name":"p::A","to":"1000"}]"#;
+    let expected = "\
+p::A 80 0
+  ? type unknown 80 2
+stack of thread 7 44 0
+  ? type unknown 44 3
+";
+    assert_eq!(shown(&scan(blocks, words)), expected);
+}
+
+#[test]
 fn a_stack_has_the_name_of_its_thread() {
     let blocks = r#"{"req":64,"addr":"1000","contents":[]},{"req":32,"addr":"2000","contents":[]},
         {"req":16,"addr":"3000","contents":[]}"#;
