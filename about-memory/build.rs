@@ -2,7 +2,7 @@
 //! contains.
 //!
 //! It is another build of the tracker, so cargo is run once more, with a folder of its own. Where
-//! that cannot work, the library is empty, and `about-memory run` needs programs with DMD.
+//! that cannot work, or without the feature `preload`, the library is empty, and `about-memory run` needs programs with DMD.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // A package from a registry comes without the other's sources.
     let manifest = package.join("Cargo.toml");
-    if !is_supported() || !manifest.exists() || env::var_os("DOCS_RS").is_some() {
+    let is_wanted = env::var_os("CARGO_FEATURE_PRELOAD").is_some();
+    if !is_wanted || !is_supported() || !manifest.exists() || env::var_os("DOCS_RS").is_some() {
         return write(&library, &[]);
     }
     for source in [

@@ -28,6 +28,7 @@ use crate::command::process::log::LogArgs;
 use crate::command::process::minimize::MinimizeArgs;
 use crate::command::process::ps::PsArgs;
 use crate::command::process::snapshot::SnapshotArgs;
+#[cfg(feature = "top")]
 use crate::command::process::top::TopArgs;
 use crate::command::process::track::TrackArgs;
 use crate::command::shell::completions::CompletionsArgs;
@@ -35,6 +36,7 @@ use crate::command::shell::man::ManArgs;
 use crate::command::view::diff::DiffArgs;
 use crate::command::view::explain_rss::ExplainRssArgs;
 use crate::command::view::page::build::PageBuildArgs;
+#[cfg(feature = "serve")]
 use crate::command::view::page::serve::PageServeArgs;
 use crate::command::view::recording::RecordingArgs;
 use crate::command::view::show::ShowArgs;
@@ -96,6 +98,7 @@ pub enum Command {
     /// List running programs with an open memreport socket
     Ps(PsArgs),
     /// Watch the report of a running program in a terminal
+    #[cfg(feature = "top")]
     #[command(alias = "live")]
     Top(TopArgs),
     /// Save reports and dumps of running programs
@@ -141,6 +144,7 @@ pub enum Command {
     #[command(hide = true)]
     Html(PageBuildArgs),
     /// Old name of `page serve`
+    #[cfg(feature = "serve")]
     #[command(hide = true)]
     Serve(PageServeArgs),
     /// Old name of `heap diff`
@@ -169,6 +173,7 @@ pub enum PageCommand {
     /// Write one page that works offline in any browser
     Build(PageBuildArgs),
     /// Serve the page on this machine, with live snapshots
+    #[cfg(feature = "serve")]
     Serve(PageServeArgs),
 }
 
@@ -278,6 +283,7 @@ impl Command {
             Command::Show(args) => args.run(context),
             Command::Diff(args) => args.run(context),
             Command::Page(PageCommand::Build(args)) | Command::Html(args) => args.run(context),
+            #[cfg(feature = "serve")]
             Command::Page(PageCommand::Serve(args)) | Command::Serve(args) => args.run(context),
             Command::ExplainRss(args) => args.run(context),
             Command::Run(args) => args.run(context),
@@ -285,6 +291,7 @@ impl Command {
             Command::Preload(args) => args.run(context),
             Command::Recording(args) => args.run(context),
             Command::Ps(args) => args.run(context),
+            #[cfg(feature = "top")]
             Command::Top(args) => args.run(context),
             Command::Snapshot(args) => args.run(context),
             Command::Minimize(args) => args.run(context),

@@ -1,6 +1,7 @@
 //! The server, asked over TCP as browsers and others ask: what it answers, and what it keeps out.
 
-use about_memory::command::view::page::serve::{Measured, Server, Source};
+use about_memory::command::view::page::serve::Server;
+use about_memory::command::view::page::{Measured, Source};
 use about_memory::error::Failure;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};

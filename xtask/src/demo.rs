@@ -13,8 +13,11 @@ pub(crate) fn run(args: &[&str]) -> Result<bool, Failure> {
         [folder] => folder.into(),
         _ => return Err("usage: cargo xtask demo [FOLDER]".into()),
     };
-    let about_memory = build::release("about-memory", "about-memory")?;
-    let subject = build::release("memreport-tests", "fulltext")?;
+    // The profile of the tests, which need most of it again. The demo prints one tree.
+    let mut printing = build::cargo();
+    printing.args(["build", "--package", "about-memory", "--no-default-features"]);
+    let about_memory = build::executable(&mut printing, "about-memory")?;
+    let subject = build::debug("memreport-tests", "fulltext")?;
     let mut run = Command::new(about_memory);
     run.args(["run", "--top", "5", "--"])
         .arg(subject)

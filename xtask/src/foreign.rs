@@ -7,6 +7,7 @@
 //! at all, and asked while it works and while it pauses. A figure outside its range fails.
 //! `--quick` leaves the release builds out.
 
+mod c_libraries;
 mod figures;
 mod stories;
 mod subject;
@@ -52,6 +53,12 @@ impl Bench {
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     if let ["stories", wanted @ ..] = args {
         return stories::run(wanted, &Bench::new()?, out);
+    }
+    if let ["c-libraries", wanted @ ..] = args {
+        return match wanted {
+            [] | ["--quick"] => c_libraries::run(!wanted.is_empty(), &Bench::new()?, out),
+            _ => Err(format!("`c-libraries` takes `--quick`, not {wanted:?}").into()),
+        };
     }
     let is_quick = args.contains(&"--quick");
     let wanted: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--quick").collect();

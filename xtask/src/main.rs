@@ -44,6 +44,7 @@ cargo xtask stress exhaustion [SECONDS]   programs that run out of threads' stac
 cargo xtask stress leaks [N]          N programs with known leaks and N without, by `tree` and LeakSanitizer: 200 by default
 cargo xtask stress snapshots [N]      reports of a program that holds the locks of its values half of the time: 1,000 by default
 cargo xtask foreign [PROGRAM] [--quick]   figures of programs around crates.io's libraries, beside the truth
+cargo xtask foreign c-libraries [--quick]   a program with DMD around sqlite, zstd, openssl and rocksdb: all accounts equal to the byte
 cargo xtask foreign stories [NAME]    the figures of docs/case-studies: published crates, unprepared, and after a change of a few lines
 cargo xtask suite [N]                 two hundred tests that check their memory, under cargo test and nextest, 5 times each by default
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md

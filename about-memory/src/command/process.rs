@@ -1,6 +1,7 @@
 //! Talks to running programs over their sockets.
 
 pub mod ps;
+#[cfg(feature = "top")]
 pub mod top;
 pub mod snapshot;
 pub mod minimize;

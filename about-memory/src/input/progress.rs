@@ -25,6 +25,7 @@ pub(crate) fn enable() {
 }
 
 /// Has later steps not shown: something else draws on the terminal.
+#[cfg(feature = "top")]
 pub(crate) fn disable() {
     IS_WANTED.store(false, Relaxed);
 }

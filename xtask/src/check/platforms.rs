@@ -1,8 +1,10 @@
 //! `cargo xtask platforms [NAME…]`: the libraries' tests built for other systems, and run here by
-//! an emulator or as they are.
+//! an emulator or as they are. Where there is a tracker, so are the checks of stacks and of books.
 //!
 //! A test that cannot pass there is listed in `platforms/known.txt` with the reason. Any other
 //! failure is one of ours.
+
+mod programs;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,6 +22,7 @@ struct Platform {
     target: &'static str,
     /// The packages with tests that can be built.
     packages: &'static [&'static str],
+    has_tracker: bool,
     /// Programs that are needed, each with Debian's package.
     needs: &'static [(&'static str, &'static str)],
     linker: Option<&'static str>,
@@ -31,7 +34,8 @@ const PLATFORMS: [Platform; 3] = [
         name: "musl",
         target: "x86_64-unknown-linux-musl",
         packages: &["memreport", "memreport-dmd", "memreport-analysis"],
-        needs: &[],
+        has_tracker: true,
+        needs: &[("musl-gcc", "musl-tools")],
         linker: None,
         runner: None,
     },
@@ -39,6 +43,7 @@ const PLATFORMS: [Platform; 3] = [
         name: "aarch64",
         target: "aarch64-unknown-linux-gnu",
         packages: &["memreport", "memreport-dmd", "memreport-analysis"],
+        has_tracker: true,
         needs: &[("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"), ("qemu-aarch64", "qemu-user")],
         linker: Some("aarch64-linux-gnu-gcc"),
         runner: Some("qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu"),
@@ -47,6 +52,7 @@ const PLATFORMS: [Platform; 3] = [
         name: "windows",
         target: "x86_64-pc-windows-gnu",
         packages: &["memreport", "memreport-analysis"],
+        has_tracker: false,
         needs: &[("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64"), ("wine", "wine64")],
         linker: Some("x86_64-w64-mingw32-gcc"),
         runner: Some(WINE),
@@ -74,6 +80,9 @@ pub(crate) fn run(names: &[&str], out: &mut dyn Write) -> Result<bool, Failure> 
         }
         let ran = tests(platform)?;
         holds &= ran.write(platform, out)?;
+        if platform.has_tracker {
+            holds &= programs::run(platform, out)?;
+        }
     }
     Ok(holds)
 }
@@ -118,11 +127,17 @@ fn tests(platform: &Platform) -> Result<Ran, Failure> {
 
 /// Returns a command of cargo for the packages of a platform.
 fn cargo(platform: &Platform, words: &[&str]) -> Command {
-    let mut cargo = build::cargo();
-    cargo.args(words).args(["--target", platform.target]);
+    let mut cargo = cargo_for(platform, words);
     for package in platform.packages {
         cargo.args(["--package", package]);
     }
+    cargo
+}
+
+/// Returns a command of cargo that builds and runs for a platform.
+fn cargo_for(platform: &Platform, words: &[&str]) -> Command {
+    let mut cargo = build::cargo();
+    cargo.args(words).args(["--target", platform.target]);
     // A folder of its own: flags are other ones there, and so are the builds of build scripts.
     cargo.env("CARGO_TARGET_DIR", folder()).env("CARGO_INCREMENTAL", "0");
     let variable = platform.target.to_uppercase().replace('-', "_");

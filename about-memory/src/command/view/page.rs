@@ -3,5 +3,10 @@
 pub(crate) mod snapshot;
 pub(crate) mod findings;
 pub(crate) mod recording;
+mod source;
+mod program;
 pub mod build;
+#[cfg(feature = "serve")]
 pub mod serve;
+
+pub use source::{Measured, Source};

@@ -63,6 +63,7 @@ impl Document {
     }
 
     /// Makes a page that requests its data from the server.
+    #[cfg(feature = "serve")]
     pub(crate) fn served() -> Self {
         Document { manifest: json!({ "isServed": true }), embedded: Vec::new() }
     }

@@ -36,6 +36,7 @@ pub fn write(page: &Page<'_>, medium: Medium, out: &mut dyn Write) -> io::Result
 }
 
 /// Writes one tree, a line for each visible item.
+#[cfg(feature = "top")]
 pub(crate) fn write_tree(
     tree: &Tree,
     settings: &Settings,

@@ -2,9 +2,10 @@
 //! offline.
 
 use super::findings::{self, Piece};
+use super::program::Program;
 use super::recording::PageRecording;
-use super::serve::{Measured, Program, Source};
 use super::snapshot::{PageSnapshot, difference};
+use super::source::{Measured, Source};
 use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::Failure;

@@ -40,6 +40,7 @@ pub(crate) struct Piece {
 }
 
 /// The names of all pieces. The first contains the list of the others.
+#[cfg(feature = "serve")]
 pub(crate) const PIECES: [&str; 5] = ["findings", "heap", "census", "types", "retained"];
 
 /// Analyses one of these snapshots. Compares it with the earlier ones of the same process.

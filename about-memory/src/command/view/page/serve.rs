@@ -1,8 +1,6 @@
 //! `about-memory page serve [FILE…|PID…]`: serves the page on this machine, with new snapshots of
 //! running programs.
 
-mod source;
-mod program;
 mod store;
 mod answer;
 mod gate;
@@ -19,9 +17,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(super) use program::Program;
 pub use server::Server;
-pub use source::{Measured, Source};
 
 /// `about-memory page serve`
 #[derive(Debug, Args)]

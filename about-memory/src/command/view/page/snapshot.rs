@@ -113,6 +113,7 @@ impl PageSnapshot {
     }
 
     /// Returns the memory that it takes.
+    #[cfg(feature = "serve")]
     pub(crate) fn bytes(&self) -> usize {
         let dump = match &self.dump {
             Some(Dump::Bytes(bytes)) => bytes.len(),

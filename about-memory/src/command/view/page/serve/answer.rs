@@ -1,10 +1,10 @@
 //! Answers the requests that passed the gate.
 
-use super::source::{Measured, Source};
 use super::store::{SnapshotStore, StoredSnapshot};
 use crate::command::view::page::findings::{self, PIECES, Piece};
 use crate::command::view::page::recording::PageRecording;
 use crate::command::view::page::snapshot::{Dump, PageSnapshot, difference};
+use crate::command::view::page::source::{Measured, Source};
 use crate::error::Failure;
 use crate::render::page::document::{self, Document};
 use hyper::{Method, StatusCode};

@@ -3,10 +3,10 @@
 use super::answer::Library;
 use super::gate::Gate;
 use super::http;
-use super::program::Program;
-use super::source::Source;
+use crate::command::view::page::program::Program;
 use crate::command::view::page::recording::PageRecording;
 use crate::command::view::page::snapshot::PageSnapshot;
+use crate::command::view::page::source::Source;
 use crate::error::Failure;
 use crate::input::live::{LiveError, Target};
 use std::net::{Ipv4Addr, SocketAddr};

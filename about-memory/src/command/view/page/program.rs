@@ -11,7 +11,7 @@ const NAME_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running program.
 #[derive(Debug)]
-pub(in crate::command::view::page) struct Program {
+pub(super) struct Program {
     name: String,
     connection: Connection,
 }
