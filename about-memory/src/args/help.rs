@@ -63,6 +63,8 @@ pub(super) fn add(command: Command) -> Command {
 fn at(command: Command, path: &[&str], change: &dyn Fn(Command) -> Command) -> Command {
     match path.split_first() {
         None | Some((&"about-memory", _)) => change(command),
+        // A feature that is off leaves commands out.
+        Some((first, _)) if command.find_subcommand(first).is_none() => command,
         Some((first, rest)) => command.mut_subcommand(first, |command| at(command, rest, change)),
     }
 }
@@ -119,4 +121,22 @@ fn visible(command: &Command) -> Vec<(String, String)> {
         }
     }
     all
+}
+
+#[cfg(all(test, feature = "serve", feature = "top"))]
+mod tests {
+    use super::*;
+    use crate::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn examples_are_of_commands_that_are_there() {
+        let all = Cli::command();
+        for (path, _) in EXAMPLES {
+            let words = path.split(' ').skip_while(|word| *word == "about-memory");
+            let mut words = words;
+            let found = words.try_fold(&all, |command, word| command.find_subcommand(word));
+            assert!(found.is_some(), "{path}");
+        }
+    }
 }

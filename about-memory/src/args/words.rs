@@ -14,6 +14,10 @@ pub(super) fn name_similar_command(
 ) -> Failure {
     let word = word.filter(|word| !word.exists());
     let Some(word) = word.as_deref().and_then(|word| word.to_str()) else { return failure };
+    if let Some((feature, _)) = LEFT_OUT.iter().find(|(name, is_there)| *name == word && !is_there)
+    {
+        return format!("this about-memory was built without its feature `{feature}`").into();
+    }
     match similar_command(word, commands) {
         Some(name) => format!(
             "{}\n\n  tip: a similar command exists: `about-memory {name}`",
@@ -23,6 +27,10 @@ pub(super) fn name_similar_command(
         None => failure,
     }
 }
+
+/// The commands that a feature of the same name adds, and whether it is on.
+const LEFT_OUT: [(&str, bool); 2] =
+    [("serve", cfg!(feature = "serve")), ("top", cfg!(feature = "top"))];
 
 /// Returns the command whose name is the most similar to a word, if one is similar.
 fn similar_command(word: &str, commands: &clap::Command) -> Option<String> {

@@ -74,15 +74,23 @@ impl std::fmt::Display for RunError {
                  that the dynamic linker ignores LD_PRELOAD; run it as its owner, or a copy without them",
                 path.display()
             ),
-            RunError::NoDmd(path) => write!(
+            RunError::NoDmd(path) => {
+                write!(
                 out,
                 "{}: this program has no DMD; add it to its dependencies (cargo add memreport-dmd) and this line to its main.rs:\n\n    \
                  dmd::global_allocator!();\n\n(if the program only starts another that has it, say --wrapper)",
                 path.display()
-            ),
+                )?;
+                match cfg!(feature = "preload") {
+                    true => Ok(()),
+                    false => out.write_str(
+                        "\n(this about-memory was built without its feature `preload`, which tracks programs without DMD)",
+                    ),
+                }
+            }
             RunError::NoLibrary => out.write_str(
-                "this about-memory was built without the library to preload: it needs Linux with glibc on x86-64 or AArch64, and the \
-                 sources beside it",
+                "this about-memory was built without the library to preload: it needs the feature `preload`, Linux with glibc on x86-64 \
+                 or AArch64, and the sources beside it",
             ),
             RunError::Folder(path, error) => {
                 write!(out, "{}: {error}; name another with --output", path.display())
