@@ -81,6 +81,9 @@ fn build(package: &Path, target: &str, folder: &Path) {
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags);
     cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_RELEASE_STRIP", "true");
     cargo.env("CARGO_INCREMENTAL", "0");
+    if variable("PROFILE") == "debug" {
+        cargo.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    }
     let status = cargo.status().unwrap_or_else(|error| panic!("cargo cannot be run: {error}"));
     assert!(status.success(), "the library to preload cannot be built: {cargo:?}");
 }

@@ -68,6 +68,7 @@ fn assert_has(text: &str, wanted: &str) {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn a_fresh_project_is_prepared_and_measured() {
     let parent = folder("fresh");
     let new = Command::new("cargo")
@@ -145,6 +146,7 @@ const WORKSPACE: &[(&str, &str)] = &[
 ];
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn a_workspace_with_two_binaries_asks_which_one_is_meant() {
     let shop = folder("shop");
     write(&shop, WORKSPACE);
@@ -176,6 +178,7 @@ fn a_workspace_with_two_binaries_asks_which_one_is_meant() {
 
 /// In the folder of a package, resolver 1 takes `package/feature` for the feature of a dependency.
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn features_are_enabled_with_the_first_resolver_too() {
     let old = folder("old");
     write(&old, WORKSPACE);

@@ -28,7 +28,7 @@ fn counted(reports: &mut memreport::Reports<'_>) {
 /// Serves until its standard input ends.
 #[test]
 #[ignore = "a program that the tests start"]
-fn program() {
+fn subject_program() {
     memreport::serve().expect("the folder is there");
     let _ = std::io::stdin().read(&mut [0]);
 }
@@ -51,7 +51,7 @@ fn create_private(folder: &Path) {
 
 fn start_program(folder: &Path, number: usize) -> Running {
     let mut command = Command::new(std::env::current_exe().expect("a test"));
-    command.args(["--exact", "program", "--ignored", "--nocapture"]);
+    command.args(["--exact", "subject_program", "--ignored", "--nocapture"]);
     command.env("XDG_RUNTIME_DIR", folder).env("DMD", "1");
     command.env("OTEL_SERVICE_NAME", format!("shop-{number}"));
     command.env("OTEL_RESOURCE_ATTRIBUTES", "service.version=1.0,host.name=test");

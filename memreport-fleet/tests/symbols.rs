@@ -22,7 +22,7 @@ fn allocate_unreported() -> Vec<Vec<u64>> {
 /// Writes a dump of this process. The tests start it with a tracker.
 #[test]
 #[ignore = "a program that the tests start"]
-fn program() {
+fn subject_program() {
     let kept = allocate_unreported();
     let file = std::env::var_os("DUMP").expect("the name of the file");
     dmd::Dump::of(&memreport::snapshot())
@@ -74,7 +74,7 @@ impl Production {
         fs::copy(std::env::current_exe().expect("this test"), &program).expect("there is space");
         let dump = folder.join("dump.json");
         let status = Command::new(&program)
-            .args(["--exact", "program", "--ignored"])
+            .args(["--exact", "subject_program", "--ignored"])
             .env("DMD", "--stacks=full")
             .env("DUMP", &dump)
             .output()

@@ -55,7 +55,7 @@ fn an_initialiser_may_take_a_snapshot_while_another_thread_does() {
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]);
     assert!(compiler.status().expect("Rust links with it").success());
-    run("snapshots_in_an_initialiser", &[("LIBRARY", &library)]);
+    run("subject_in_an_initialiser", &[("LIBRARY", &library)]);
 }
 
 static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -68,7 +68,7 @@ extern "C" fn take_snapshots() {
 
 #[test]
 #[ignore = "runs in a process of its own"]
-fn snapshots_in_an_initialiser() {
+fn subject_in_an_initialiser() {
     let path = std::env::var("LIBRARY").expect("the other test sets it") + "\0";
     std::env::set_var("CALL_BACK", (take_snapshots as extern "C" fn() as usize).to_string());
     let other = thread::spawn(|| {
@@ -87,12 +87,12 @@ fn snapshots_in_an_initialiser() {
 
 #[test]
 fn a_child_that_was_forked_during_a_collection_takes_snapshots() {
-    run("snapshots_in_a_child", &[]);
+    run("subject_in_a_child", &[]);
 }
 
 #[test]
 #[ignore = "runs in a process of its own"]
-fn snapshots_in_a_child() {
+fn subject_in_a_child() {
     let (begun, has_begun) = mpsc::sync_channel(0);
     let (end, may_end) = mpsc::sync_channel::<()>(0);
     let parent = std::process::id();

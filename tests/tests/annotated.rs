@@ -308,6 +308,7 @@ fn assert_has(text: &str, wanted: &str) {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn a_patch_compiles_and_classifies_what_it_predicts() {
     let package = Package::new("whole");
     let before = package.scan("before");
@@ -370,6 +371,7 @@ fn a_patch_compiles_and_classifies_what_it_predicts() {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn skipped_fields_are_measured_and_a_block_is_counted_by_one_field() {
     let package = Package::new("desk");
     package.write("src/main.rs", DESK);

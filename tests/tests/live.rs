@@ -423,7 +423,7 @@ fn programs_of_two_users_refuse_each_other() {
     let itself = program.folder.join("live");
     install(&std::env::current_exe().expect("it runs"), &itself, 0o755);
     let mut client = Command::new(&itself);
-    client.args(["--exact", "live::a_client_refuses_a_program_of_another_user", "--ignored"]);
+    client.args(["--exact", "live::subject_refuses_a_program_of_another_user", "--ignored"]);
     client.env(SOCKET, &program.socket).uid(65534).gid(65534).current_dir("/");
     let output = client.output().expect("it runs");
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -438,7 +438,7 @@ const SOCKET: &str = "MEMREPORT_TEST_SOCKET";
 
 #[test]
 #[ignore = "run as another user by the test above"]
-fn a_client_refuses_a_program_of_another_user() {
+fn subject_refuses_a_program_of_another_user() {
     let socket = std::env::var(SOCKET).expect("run by the test above");
     let target: Target = socket.parse().expect("a path");
     let status = live::choose(&target, Duration::from_secs(5)).expect("a socket").status();

@@ -135,6 +135,7 @@ fn threads_have_the_smallest_stacks() {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn a_forked_child_goes_on_and_knows_its_blocks() {
     for case in ["fork", "fork-busy"] {
         for run in &holds(case, 5 + 3, &[])[1..] {
@@ -260,6 +261,7 @@ fn of_two_trackers_in_a_process_one_sleeps_and_says_so_once() {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn a_plugin_with_a_tracker_tracks_where_it_is_alone_and_threads_may_outlive_its_use() {
     let plugin = built("memreport-plugin-second-tracker");
     for (mode, awake) in [(Some("--stacks=full"), "1\n"), (None, "0\n")] {

@@ -115,6 +115,7 @@ fn a_sleeping_program_is_recorded_and_sleeps_again() {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn tracking_goes_on_as_before_the_recording() {
     for mode in ["--mode=profile --sample-bytes=4096", "--mode=live --stacks=partial", "1"] {
         let mut served = Served::start(Some(mode));

@@ -137,6 +137,7 @@ fn the_heap_is_as_big_as_it_was() {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn libraries_that_are_loaded_later_are_tracked() {
     let scratch = Scratch::new("attach-later");
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };
@@ -155,6 +156,7 @@ fn libraries_that_are_loaded_later_are_tracked() {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn many_programs_under_load_are_attached_to_and_none_is_harmed() {
     let scratch = Scratch::new("attach-many");
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };
@@ -169,6 +171,7 @@ fn many_programs_under_load_are_attached_to_and_none_is_harmed() {
 
 /// Wherever `attach` is killed, its thread comes back by itself.
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn an_attach_that_is_killed_leaves_the_program_alone() {
     let scratch = Scratch::new("attach-killed");
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };

@@ -27,6 +27,7 @@ fn bytes(text: &str) -> u64 {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn the_program_goes_on_and_nothing_of_the_child_is_left() {
     let scratch = Scratch::new("inspect-copied");
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };
@@ -112,6 +113,7 @@ fn ends(pid: &str) -> bool {
 /// borrowed goes on by itself, and the child ends. The kernel keeps a line of it until the program
 /// ends, which the program does not find.
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn a_copy_that_is_killed_leaves_the_program_alone() {
     let scratch = Scratch::new("inspect-killed");
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };

@@ -89,6 +89,7 @@ fn check(counting: &Path, name: &str, arguments: &[&str]) -> usize {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn programs_that_nobody_prepared_are_counted_to_the_byte() {
     let scratch = Scratch::new("counting");
     let options = ["-shared", "-fPIC"];

@@ -59,6 +59,7 @@ fn dumped(scratch: &Scratch, pid: &str, function: &str) -> u64 {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn workers_are_listed_and_have_snapshots_of_their_own() {
     let scratch = Scratch::new("forked");
     let Some(program) = compile(&scratch, "forking.c", "forking", &[]) else { return };

@@ -151,6 +151,7 @@ fn a_core_file_has_the_same_heap() {
 }
 
 #[test]
+#[ignore = "slow: `cargo xtask ci` runs it"]
 fn programs_under_load_are_inspected_many_times_and_go_on() {
     let scratch = Scratch::new("inspect-load");
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };

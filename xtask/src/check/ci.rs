@@ -24,6 +24,20 @@ const TESTS: Step = (
     "the tests pass, on every inner allocator",
     &["test", "--workspace", "--features=memreport-tests/jemalloc,memreport-tests/mimalloc"],
 );
+/// The tests that take longest. The others that are ignored are programs that tests start.
+const SLOW_TESTS: Step = (
+    "the slow tests pass",
+    &[
+        "test",
+        "--workspace",
+        "--features=memreport-tests/jemalloc,memreport-tests/mimalloc",
+        "--tests",
+        "--",
+        "--ignored",
+        "--skip",
+        "subject_",
+    ],
+);
 /// The programs of [`TESTS`], which are started while nothing else is compiled.
 const BUILD: Step = (
     "the tests build",
@@ -124,7 +138,8 @@ pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
         && times.of("build", out, |out| steps(&[BUILD], out))?;
     if holds {
         let others = Others::start()?;
-        let pass = times.of("tests", out, |out| steps(&[TESTS], out))?;
+        let pass = times.of("tests", out, |out| steps(&[TESTS], out))?
+            & times.of("slow tests", out, |out| steps(&[SLOW_TESTS], out))?;
         holds = times.of("then the others", out, |out| others.finish(out))? && pass;
     }
     let mut not_run = Vec::new();
