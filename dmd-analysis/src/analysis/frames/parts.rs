@@ -97,6 +97,7 @@ impl<'a> Parts<'a> {
         let is_of_library = |function: &str| {
             let path = function.trim_start_matches(['<', '&']);
             is_tracker_function(path)
+                || is_impl_of_library(function)
                 || PATHS.iter().any(|prefix| path.starts_with(prefix))
                 || C.iter().any(|prefix| function.starts_with(prefix))
         };
@@ -173,6 +174,39 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Returns whether a function is an impl in Rust's own libraries, by its name alone: of one of their
+/// traits for a type without a path (`<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem`),
+/// or of a trait that nobody else can implement.
+fn is_impl_of_library(function: &str) -> bool {
+    const LIBRARIES: [&str; 3] = ["alloc::", "core::", "std::"];
+    const PUBLIC: [&str; 3] =
+        ["alloc::borrow::ToOwned", "alloc::string::ToString", "alloc::task::Wake"];
+    let beginning = function.strip_prefix('<').and_then(|rest| rest.split_once(" as "));
+    let Some((of, implemented)) = beginning else { return false };
+    let is = |names: &[&str]| names.iter().any(|name| implemented.starts_with(name));
+    is(&LIBRARIES) && (!of.contains("::") || implemented.starts_with("alloc::") && !is(&PUBLIC))
+}
+
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Parts;
+
+    #[test]
+    fn an_impl_of_the_standard_library_is_known_without_its_file() {
+        let table = [
+            ("<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem", true),
+            ("<shop::Order as alloc::slice::<impl [T]>::to_vec_in::ConvertVec>::to_vec", true),
+            ("<&str as core::str::pattern::Pattern>::is_contained_in", true),
+            ("<shop::Order as core::clone::Clone>::clone", false),
+            ("<shop::Order as alloc::string::ToString>::to_string", false),
+            ("<u8 as shop::Priced>::price", false),
+        ];
+        for (function, expected) in table {
+            assert_eq!(Parts::of_words(function).is_library(), expected, "{function}");
+        }
+    }
 }

@@ -58,7 +58,7 @@ const UNSAFE: &[&str] = &[
     "dmd/src/table/blocks/leaf.rs",
     "dmd/src/table/planted.rs",
     "dmd/tests/merged.rs",
-    "dmd/tests/proof.rs",
+    "tests/tests/proof.rs",
     "examples/c-library/src/main.rs",
     "memreport/src/allocator/counters.rs",
     "memreport/src/allocator/declaration.rs",
