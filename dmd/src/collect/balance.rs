@@ -143,7 +143,7 @@ impl<'c> Balance<'c> {
         if u32::from(site.on_alloc) != C_HEAP {
             return None;
         }
-        let requester = self.requesters.of(site);
+        let requester = self.requesters.of(site, &self.origins);
         self.intern_report(C_HEAP | ON_ALLOC, requester, None)
     }
 

@@ -107,6 +107,7 @@ fn print_counters(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).ok_or("a folder was expected")?;
+    memreport::serve()?;
     let mut libraries = Libraries::open(Path::new(&folder))?;
     libraries.work(0)?;
     let (mut round, mut out) = (1, std::io::stdout());

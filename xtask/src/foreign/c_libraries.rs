@@ -25,7 +25,7 @@ const LIBRARIES: [(&str, &[&str]); 4] = [
     ("sqlite", &["sqlite3", "pcache1", "memdb"]),
     ("zstd", &["ZSTD", "POOL_", "HUF_"]),
     ("openssl", &["libcrypto", "libssl"]),
-    ("rocksdb", &["rocksdb", "std::", "void std::"]),
+    ("rocksdb", &["rocksdb"]),
 ];
 
 /// The rounds of work before the program is looked at.

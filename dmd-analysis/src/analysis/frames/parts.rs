@@ -80,7 +80,9 @@ impl<'a> Parts<'a> {
 
     /// Returns whether the code belongs to Rust's own libraries, to an allocator or to the tracker.
     pub(crate) fn is_library(&self) -> bool {
-        const PATHS: [&str; 5] = ["alloc::", "core::", "std::", "hashbrown::", "mozilla::dmd::"];
+        // C++'s library is called `std`, too.
+        const PATHS: [&str; 6] =
+            ["alloc::", "core::", "std::", "__gnu_cxx::", "hashbrown::", "mozilla::dmd::"];
         const C: [&str; 8] = [
             "malloc",
             "calloc",

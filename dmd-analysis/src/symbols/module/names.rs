@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cpp_demangle::{DemangleOptions, Symbol};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -32,7 +33,10 @@ impl NameCache {
         // Computed outside of the map, so that no lock is held while debug information is read.
         let names = match demangle(&raw) {
             Some(function) => Names { function: function.into(), name: own_name() },
-            None => Names { function: (&*raw).into(), name: Some((&*raw).into()) },
+            None => {
+                let name: Arc<str> = demangle_cpp(&raw).map_or_else(|| (&*raw).into(), Arc::from);
+                Names { function: Arc::clone(&name), name: Some(name) }
+            }
         };
         self.0.insert(place, names.clone());
         names
@@ -45,9 +49,37 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
     Some(format!("{name:#}"))
 }
 
+/// Demangles the name of a C++ function, with its template arguments and without its parameters.
+fn demangle_cpp(raw: &str) -> Option<String> {
+    let options = DemangleOptions::new().no_params().no_return_type();
+    let symbol = raw.starts_with("_Z").then(|| Symbol::new(raw).ok())??;
+    symbol.demangle_with_options(&options).ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::demangle;
+    use super::{demangle, demangle_cpp};
+
+    #[test]
+    fn names_of_cpp_have_their_path_without_parameters() {
+        let open = "_ZN7rocksdb2DB4OpenERKNS_7OptionsERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPSt10unique_ptrIS0_St14default_deleteIS0_EE";
+        let table = [
+            (open, Some("rocksdb::DB::Open")),
+            (
+                "_ZN7rocksdb12_GLOBAL__N_125CreateThreadStatusUpdaterEv",
+                Some("rocksdb::(anonymous namespace)::CreateThreadStatusUpdater"),
+            ),
+            (
+                "_ZNSt15__new_allocatorIcE8allocateEmPKv",
+                Some("std::__new_allocator<char>::allocate"),
+            ),
+            ("_Zwrong", None),
+            ("sqlite3_open", None),
+        ];
+        for (raw, expected) in table {
+            assert_eq!(demangle_cpp(raw).as_deref(), expected, "{raw}");
+        }
+    }
 
     #[test]
     fn both_manglings_lose_their_hash() {

@@ -2,11 +2,13 @@
 //! and its library.
 //!
 //! The path is `explicit/c-heap/LIBRARY/FUNCTION`. The C and C++ libraries allocate for their
-//! callers (`strdup`, `operator new`): the innermost function outside of them counts.
+//! callers (`strdup`, `operator new`), also where a program contains their code: the innermost
+//! function outside of them counts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::origin::Origins;
 use super::symbols;
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
@@ -54,10 +56,12 @@ impl Requesters {
 
     /// Returns the start of the function that requested the blocks of a site, or 0 if that is not
     /// known.
-    pub(super) fn of(&mut self, site: Site) -> usize {
+    pub(super) fn of(&mut self, site: Site, origins: &Origins) -> usize {
         let for_others = self.for_others.as_slice();
-        let is_for_others =
-            |frame: usize| for_others.iter().any(|(low, high)| (*low..*high).contains(&frame));
+        let is_for_others = |frame: usize| {
+            for_others.iter().any(|(low, high)| (*low..*high).contains(&frame))
+                || origins.is_for_others(frame)
+        };
         let mut frames = site::frames(site.stack).peekable();
         let innermost = frames.peek().copied();
         let Some(frame) = frames.find(|frame| !is_for_others(*frame)).or(innermost) else {

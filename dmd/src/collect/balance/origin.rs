@@ -24,7 +24,7 @@ pub(super) struct Origins {
     reporters: Vec<&'static OriginReporter>,
     /// The numbers of scopes' names, with the numbers of their reporters.
     scopes: Vec<(u16, u32)>,
-    /// `None` if no crate has a reporter.
+    /// `None` if no crate has a reporter, and C's heap is not tracked.
     code: Option<Arc<Code>>,
     /// The stacks seen so far.
     stacks: LocalInterner<u32>,
@@ -45,9 +45,17 @@ impl Origins {
                 Origin::Scope(name) => scopes.push((scope_name_number(name), number)),
             }
         }
-        let code = (!crates.is_empty()).then(|| Code::read(&crates));
+        let is_needed = !crates.is_empty() || plan::plan().has_c_heap();
+        let code = is_needed.then(|| Code::read(&crates));
         let (stacks, by_stack) = (LocalInterner::new(), PageList::new());
         Origins { reporters, scopes, code, stacks, by_stack }
+    }
+
+    /// Returns whether a return address is in code that allocates for its callers, as far as symbols
+    /// were read.
+    pub(super) fn is_for_others(&self, return_address: usize) -> bool {
+        let kind = self.code.as_deref().map(|code| code.kind_of(return_address));
+        kind == Some(CodeKind::Library)
     }
 
     /// Returns the number of the reporter of a block that was allocated at this site.

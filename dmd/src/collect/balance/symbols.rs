@@ -199,7 +199,21 @@ fn text(reader: &mut (impl Read + Seek), texts: Section, at: u64) -> io::Result<
     let rest = texts.size.saturating_sub(at).min(MAX_NAME);
     reader.by_ref().take(rest).read_to_end(&mut bytes)?;
     let name = bytes.split(|byte| *byte == 0).next().unwrap_or(&[]);
-    Ok(format!("{:#}", backtrace::SymbolName::new(name)))
+    let readable = format!("{:#}", backtrace::SymbolName::new(name));
+    #[cfg(feature = "cpp")]
+    if readable.starts_with("_Z")
+        && let Some(readable) = of_cpp(name)
+    {
+        return Ok(readable);
+    }
+    Ok(readable)
+}
+
+/// Returns the name of a C++ function with its path and template arguments, without parameters.
+#[cfg(feature = "cpp")]
+fn of_cpp(name: &[u8]) -> Option<String> {
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    cpp_demangle::Symbol::new(name).ok()?.demangle_with_options(&options).ok()
 }
 
 #[cfg(test)]

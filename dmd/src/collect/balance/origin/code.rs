@@ -161,7 +161,7 @@ fn is_same_crate(wanted: &str, krate: &str) -> bool {
 
 /// Returns whether a function is an allocator's, or the entry into one.
 fn allocates_for_callers(name: &str) -> bool {
-    const BEGINNINGS: [&str; 12] = [
+    const BEGINNINGS: [&str; 17] = [
         "__rust_alloc",
         "__rust_realloc",
         "__rustc::",
@@ -174,6 +174,12 @@ fn allocates_for_callers(name: &str) -> bool {
         "posix_memalign",
         "aligned_alloc",
         "operator new",
+        // The C++ library, as far as its templates are compiled into a program.
+        "_ZNSt",
+        "_ZNKSt",
+        "_ZSt",
+        "_ZN9__gnu_cxx",
+        "_ZNK9__gnu_cxx",
     ];
     BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
         || name.contains("GlobalAlloc>::")
@@ -224,6 +230,8 @@ mod tests {
             ("__rustc::__rust_realloc", Library),
             ("<shop::Pool as core::alloc::global::GlobalAlloc>::alloc", Library),
             ("malloc", Library),
+            ("_ZNSt15__new_allocatorIcE8allocateEmPKv", Library),
+            ("_ZN7rocksdb2DB4OpenERKNS_7OptionsE", Other),
             ("shopping::open", Other),
             ("shop", Other),
             ("main", Other),
