@@ -25,7 +25,8 @@ mod clients;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::{api, ci, features, fuzz, nightly, package, platforms, release, sanitize, tidy};
+use check::publish::{api, package, release, semver, workflows};
+use check::{ci, features, fuzz, nightly, platforms, sanitize, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
@@ -56,6 +57,8 @@ cargo xtask mutants sums              the sums of the last sample
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask platforms [NAME…]         the libraries' tests for musl, aarch64 (under QEMU) and Windows (under Wine): minutes
 cargo xtask api [--bless]             the public items of each library, compared with docs/api
+cargo xtask semver [REVISION]         whether the versions allow the changes of public items since the last tag
+cargo xtask workflows [MODULES]       the workflows of .github, by actionlint
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
 cargo xtask release [FOLDER] [--twice]   the archive of the program, its manual, completions, library and licences; --twice: built again, and compared
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
@@ -80,6 +83,8 @@ fn main() -> ExitCode {
         ["features"] => features::run(out),
         ["package"] => package::run(out),
         ["api", ref rest @ ..] => api::run(rest, out),
+        ["semver", ref rest @ ..] => semver::run(rest, out),
+        ["workflows", ref rest @ ..] => workflows::run(rest, out),
         ["platforms", ref rest @ ..] => platforms::run(rest, out),
         ["release", ref rest @ ..] => release::run(rest, out),
         [

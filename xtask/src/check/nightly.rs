@@ -9,8 +9,10 @@ use crate::build;
 use crate::failure::Failure;
 
 /// The words behind `cargo xtask`, the quickest first.
-const COMMANDS: [&[&str]; 18] = [
+const COMMANDS: [&[&str]; 21] = [
     &["api"],
+    &["semver"],
+    &["workflows"],
     &["package"],
     &["features"],
     &["sanitize"],
@@ -24,6 +26,7 @@ const COMMANDS: [&[&str]; 18] = [
     &["stress", "leaks"],
     &["suite"],
     &["foreign"],
+    &["foreign", "c-libraries"],
     &["clients"],
     &["stress", "exhaustion", "1800"],
     &["fuzz"],
