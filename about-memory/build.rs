@@ -2,7 +2,8 @@
 //! contains.
 //!
 //! It is another build of the tracker, so cargo is run once more, with a folder of its own. Where
-//! that cannot work, or without the feature `preload`, the library is empty, and `about-memory run` needs programs with DMD.
+//! that cannot work, or without the feature `preload`, the library is empty, and `about-memory run`
+//! needs programs with DMD.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -53,8 +53,8 @@ const LIBRARY: &[&str] = &[
 ];
 
 /// Returns whether a function is the program's own. An impl of the standard library for the
-/// program's type has the library's file, if debug information tells it. Else one for a type without
-/// a path is the library's (`<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem`).
+/// program's type has the library's file, if debug information tells it. Else one for a type
+/// without a path is the library's (`<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem`).
 fn is_own(name: &str, file: Option<&str>) -> bool {
     let begins = |text: &str| LIBRARY.iter().any(|prefix| text.starts_with(prefix));
     let implemented = name.strip_prefix('<').and_then(|rest| rest.split_once(" as "));

@@ -1,7 +1,8 @@
 //! Fills sqlite, zstd, openssl and rocksdb, and a map of its own, in a folder that it is given.
 //!
 //! After `ready PID` it answers each line of its input. `work` replaces some of everything. Then it
-//! prints the tracker's live bytes and blocks and glibc's bytes in use: `counted BYTES BLOCKS IN_USE`.
+//! prints `counted BYTES BLOCKS IN_USE`: the tracker's live bytes and blocks, and glibc's bytes in
+//! use.
 #![expect(unsafe_code, reason = "asks glibc for its figures")]
 
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ static TEXTS: Mutex<Option<HashMap<u64, String>>> = Mutex::new(None);
 
 memreport::reporter!("explicit/texts", TEXTS, "The program's own texts.");
 
-/// What the libraries of C keep.
+/// The libraries of C, with all that they keep.
 struct Libraries {
     sqlite: rusqlite::Connection,
     encoders: Vec<zstd::stream::Encoder<'static, Vec<u8>>>,

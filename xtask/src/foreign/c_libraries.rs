@@ -78,7 +78,7 @@ fn program(profile: &str) -> Result<PathBuf, Failure> {
 struct Seen {
     /// The tracker's bytes and blocks, and glibc's bytes in use.
     counted: [u64; 3],
-    /// Whether they were the same before and after the others were taken.
+    /// True if they were the same before and after the others were taken.
     is_still: bool,
     /// The sums of `inspect`, and its blocks: the usable size of each by its address.
     inspected: Value,

@@ -176,9 +176,9 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Returns whether a function is an impl in Rust's own libraries, by its name alone: of one of their
-/// traits for a type without a path (`<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem`),
-/// or of a trait that nobody else can implement.
+/// Returns whether a function is an impl in Rust's own libraries, by its name alone: of one of
+/// their traits for a type without a path, or of a trait that nobody else can implement
+/// (`<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem`).
 fn is_impl_of_library(function: &str) -> bool {
     const LIBRARIES: [&str; 3] = ["alloc::", "core::", "std::"];
     const PUBLIC: [&str; 3] =

