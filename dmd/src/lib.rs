@@ -65,6 +65,7 @@
 //! |---|---|
 //! | `census` | `census`: counts the running program's heap by type, thread, size, site or scope |
 //! | `pprof` | `pprof`: serves heap profiles to `go tool pprof` and continuous profilers |
+//! | `cpp` | names of C++ functions as the source has them, in the paths of blocks of C |
 //! | `explain` | types and suggestions in the messages of [`testing::Baseline`] |
 //! | `jemalloc`, `mimalloc` | the inner allocators `Jemalloc` and `MiMalloc` of their crates |
 //!

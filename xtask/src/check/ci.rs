@@ -58,10 +58,6 @@ const DOCS: Step = (
 pub(super) const ALL_DOCS: Step =
     ("all docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
 
-/// The tests of a program that run at the same time, on any number of processors: most wait for
-/// other programs.
-const THREADS_OF_TESTS: usize = 4;
-
 /// The modules of `dmd` with models of shared state, as filters of tests.
 const MODELS: [&str; 5] =
     ["event::models::", "mem::models::", "sample::models::", "stack::models::", "table::models::"];
@@ -234,9 +230,6 @@ pub(super) fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure
         writeln!(out, "\n# {what}: cargo {}", arguments.join(" "))?;
         let mut cargo = build::cargo();
         cargo.args(*arguments).env("RUSTDOCFLAGS", "-D warnings");
-        if std::env::var_os("RUST_TEST_THREADS").is_none() {
-            cargo.env("RUST_TEST_THREADS", THREADS_OF_TESTS.to_string());
-        }
         if !cargo.status()?.success() {
             writeln!(out, "\nFAILED: {what}")?;
             return Ok(false);
