@@ -1,6 +1,6 @@
 //! An agent that is killed again and again ships every snapshot exactly once.
 //!
-//! The programs are this test itself, started as [`program`]. Each counts its own collections, so
+//! The programs are this test itself, started as [`subject_program`]. Each counts its own collections, so
 //! that a number that is there twice, or missing, is seen.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +14,6 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 use memreport_fleet::table::read_parquet;
-
-dmd::global_allocator!();
 
 static COLLECTIONS: AtomicI64 = AtomicI64::new(0);
 memreport::reporter!(counted);
@@ -51,7 +49,7 @@ fn create_private(folder: &Path) {
 
 fn start_program(folder: &Path, number: usize) -> Running {
     let mut command = Command::new(std::env::current_exe().expect("a test"));
-    command.args(["--exact", "subject_program", "--ignored", "--nocapture"]);
+    command.args(["--exact", "agent::subject_program", "--ignored", "--nocapture"]);
     command.env("XDG_RUNTIME_DIR", folder).env("DMD", "1");
     command.env("OTEL_SERVICE_NAME", format!("shop-{number}"));
     command.env("OTEL_RESOURCE_ATTRIBUTES", "service.version=1.0,host.name=test");
