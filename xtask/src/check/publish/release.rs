@@ -118,6 +118,7 @@ fn program() -> Result<PathBuf, Failure> {
     let flags = [
         // As .cargo/config.toml has it, which this replaces.
         "-Cforce-frame-pointers=yes".to_owned(),
+        "--cfg=memreport_release".to_owned(),
         format!("--remap-path-prefix={}=memreport", text(build::root())?),
         format!("--remap-path-prefix={}=cargo", text(&home)?),
     ];

@@ -117,7 +117,7 @@ mod tests {
             ("dmd/src/table.rs", false),
             ("dmd/src/table/tests.rs", true),
             ("dmd/src/table/tests/cases.rs", true),
-            ("tests/tests/proof.rs", true),
+            ("dmd/tests/proof.rs", true),
             ("dmd/src/contests.rs", false),
         ] {
             assert_eq!(Source::new(path.to_owned(), String::new()).is_test(), expected, "{path}");

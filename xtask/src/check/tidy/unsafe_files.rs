@@ -58,6 +58,7 @@ const UNSAFE: &[&str] = &[
     "dmd/src/table/blocks/leaf.rs",
     "dmd/src/table/planted.rs",
     "dmd/tests/merged.rs",
+    "dmd/tests/proof.rs",
     "examples/c-library/src/main.rs",
     "memreport/src/allocator/counters.rs",
     "memreport/src/allocator/declaration.rs",
@@ -137,7 +138,6 @@ const UNSAFE: &[&str] = &[
     "tests/src/exercise.rs",
     "tests/stress/src/bin/hooks.rs",
     "tests/tests/calibrated.rs",
-    "tests/tests/proof.rs",
     "tests/workload/src/processor.rs",
 ];
 

@@ -15,7 +15,13 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// Returns the clone that this program was built from, if it is still there, or else a
-    /// registry.
+    /// registry. The program of a release knows no folder of the machine that built it.
+    #[cfg(memreport_release)]
+    pub(crate) fn of_this_program() -> Self {
+        Origin::Published
+    }
+
+    #[cfg(not(memreport_release))]
     pub(crate) fn of_this_program() -> Self {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
         let own = own.filter(|folder| is_clone(folder));
