@@ -1,7 +1,7 @@
 //! An agent that is killed again and again ships every snapshot exactly once.
 //!
-//! The programs are this test itself, started as [`subject_program`]. Each counts its own collections, so
-//! that a number that is there twice, or missing, is seen.
+//! The programs are this test itself, started as [`subject_program`]. Each counts its own
+//! collections, so that a number that is there twice, or missing, is seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
