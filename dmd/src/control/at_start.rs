@@ -38,7 +38,7 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
     if !is_called() {
         // In a running program it is called later: `attach`. The arguments are above all frames of
         // the main thread.
-        sys::note_main_stack(arguments.addr());
+        sys::note_main_stack(sys::above_main_frames(arguments.addr()));
         // Without a request, nobody expects to be tracked.
         if sys::variable(LD_PRELOAD).is_none() {
             return;
@@ -98,7 +98,7 @@ fn begin(arguments: *const *const c_char, catches_signals: bool) {
         return report_inactive_copy();
     }
     // The arguments are above all frames of the main thread. Tracking may need this later.
-    sys::note_main_stack(arguments.addr());
+    sys::note_main_stack(sys::above_main_frames(arguments.addr()));
     sys::note_descriptor();
     if plan::plan().is_awake() || variable::options().is_some() {
         walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));

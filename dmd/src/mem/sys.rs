@@ -32,8 +32,8 @@ pub(crate) use modules::{
 };
 pub(crate) use process::{monotonic, resident_bytes, uptime};
 pub(crate) use stacks::{
-    StackBounds, is_thread, note_descriptor, note_main_stack, stack_bounds, thread_id, thread_name,
-    with_own_thread_name,
+    StackBounds, above_main_frames, is_thread, note_descriptor, note_main_stack, stack_bounds,
+    thread_id, thread_name, with_own_thread_name,
 };
 #[cfg(not(loom))]
 pub(crate) use ticks::{TickClock, ticks};

@@ -65,6 +65,18 @@ impl StackBounds {
 static MAIN_STACK_HIGH: OnceNonZeroUsize = OnceNonZeroUsize::new();
 static MAIN_STACK_LOW: OnceNonZeroUsize = OnceNonZeroUsize::new();
 
+/// Returns an address above all frames of the main thread: that of the program's arguments, as
+/// functions before `main` get them. musl passes them nothing. There it is the address of the
+/// program's name, which the kernel writes above the arguments.
+pub(crate) fn above_main_frames(arguments: usize) -> usize {
+    if cfg!(target_env = "musl") {
+        // SAFETY: a look-up without side effects; 0 if the kernel tells nothing.
+        let name = unsafe { libc::getauxval(libc::AT_EXECFN) };
+        return usize::try_from(name).unwrap_or(0);
+    }
+    arguments
+}
+
 /// Stores the bounds of the main thread's stack. Call it on that thread, before `main`.
 ///
 /// The C library could compute them too, but it reads `/proc` for that, which a hook must not.

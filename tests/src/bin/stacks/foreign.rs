@@ -143,8 +143,16 @@ pub(crate) fn on_other_stack(work: Work<'_>) {
 #[inline(never)]
 pub(crate) fn along_frame_pointers(addresses: &mut [usize]) -> usize {
     let mut frame: usize;
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: reads a register.
-    unsafe { std::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack)) };
+    unsafe {
+        std::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads a register.
+    unsafe {
+        std::arch::asm!("mov {}, x29", out(reg) frame, options(nomem, nostack));
+    }
     let mut count = 0;
     for place in addresses {
         let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);

@@ -29,7 +29,9 @@ pub(super) fn run(platform: &Platform, out: &mut dyn Write) -> Result<bool, Fail
         let output = command.stderr(Stdio::inherit()).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         let lines = text.lines().filter(|line| {
-            let is_result = ["unwinder: ", "compared: "].iter().any(|word| line.starts_with(word));
+            let is_result = ["unwinder: ", "compared: ", "equal but "]
+                .iter()
+                .any(|word| line.starts_with(word));
             is_result || !output.status.success()
         });
         let said = lines.collect::<Vec<_>>().join("; ");
