@@ -65,9 +65,9 @@ impl StackBounds {
 static MAIN_STACK_HIGH: OnceNonZeroUsize = OnceNonZeroUsize::new();
 static MAIN_STACK_LOW: OnceNonZeroUsize = OnceNonZeroUsize::new();
 
-/// Returns an address above all frames of the main thread: that of the program's arguments, as
-/// functions before `main` get them. musl passes them nothing. There it is the address of the
-/// program's name, which the kernel writes above the arguments.
+/// Returns an address above all frames of the main thread: where the program's arguments are, which
+/// functions before `main` are given. musl gives them nothing, so that it is the address of the
+/// program's name there, which the kernel writes above the arguments.
 pub(crate) fn above_main_frames(arguments: usize) -> usize {
     if cfg!(target_env = "musl") {
         // SAFETY: a look-up without side effects; 0 if the kernel tells nothing.
