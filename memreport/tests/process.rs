@@ -65,7 +65,7 @@ fn what_is_resident_is_all_that_is_mapped() {
 fn the_stack_of_a_thread_that_runs_is_found() {
     /// Uses this much of the stack, and never waits in the kernel.
     fn busy(is_deep: &AtomicBool, is_over: &AtomicBool) {
-        let room = std::hint::black_box([1_u8; 300 << 10]);
+        let room = black_box([1_u8; 300 << 10]);
         // Release, with the Acquire of the test: the stack has been used.
         is_deep.store(true, Release);
         // Acquire, with the Release of the test.
