@@ -133,7 +133,8 @@ fn a_program_with_dmd_and_its_c_heap() {
     print_row("inspect", inspected.blocks.values().sum(), inspected.blocks.len() as u64);
     print_row("dump", dumped.blocks.values().sum(), dumped.blocks.len() as u64);
     print_row("of the tracker and its server, in no dump", own.iter().sum(), own.len() as u64);
-    assert!(own.len() < 20 && own.iter().sum::<u64>() < 10_000, "{own:?}");
+    // The tracker keeps the modules whose symbols it has read: a few blocks for each.
+    assert!(own.len() < 64 && own.iter().sum::<u64>() < 10_000, "{own:?}");
 }
 
 #[test]

@@ -15,6 +15,9 @@ use crate::scratch::Scratch;
 /// The most bytes of the program.
 const MOST: u64 = 15 << 20;
 
+/// The newest version of glibc whose functions the program and the library may need.
+const GLIBC: (u32, u32) = (2, 34);
+
 /// The shells with scripts of completion, and where these go in an installation's `share`.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "bash-completion/completions/about-memory"),
@@ -38,6 +41,12 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let mut holds = first.program_bytes <= MOST;
     if !holds {
         writeln!(out, "FAILED: the program has {} bytes; at most {MOST}", first.program_bytes)?;
+    }
+    let (major, minor) = first.glibc;
+    writeln!(out, "needs glibc {major}.{minor}")?;
+    if first.glibc > GLIBC {
+        writeln!(out, "FAILED: it may need {}.{} at most", GLIBC.0, GLIBC.1)?;
+        holds = false;
     }
     if !is_twice.is_empty() {
         let second = in_a_clone(&scratch.0, &first.file)?;
@@ -71,6 +80,8 @@ fn in_a_clone(scratch: &Path, first: &Path) -> Result<PathBuf, Failure> {
 struct Archive {
     file: PathBuf,
     program_bytes: u64,
+    /// The newest version of glibc that a function in it needs.
+    glibc: (u32, u32),
 }
 
 /// Builds the program, and makes an archive in a folder.
@@ -99,6 +110,8 @@ fn archive(folder: &Path, out: &mut dyn Write) -> Result<Archive, Failure> {
     }
     let (licences, packages) = licences::of("about-memory", &triple)?;
     fs::write(root.join("LICENCES-OF-DEPENDENCIES"), licences)?;
+    let library = fs::read(root.join("lib/libdmd_preload.so"))?;
+    let glibc = newest_glibc(&fs::read(&program)?).max(newest_glibc(&library));
     let file = folder.join(format!("{name}.tar.gz"));
     pack(folder, &name, &file)?;
     let program_bytes = fs::metadata(&program)?.len();
@@ -107,7 +120,20 @@ fn archive(folder: &Path, out: &mut dyn Write) -> Result<Archive, Failure> {
         "{name}: program {program_bytes} bytes, archive {} bytes, licences of {packages} packages",
         fs::metadata(&file)?.len()
     )?;
-    Ok(Archive { file, program_bytes })
+    Ok(Archive { file, program_bytes, glibc })
+}
+
+/// Returns the newest version among the names of glibc's versions in a file: `GLIBC_2.34`.
+fn newest_glibc(file: &[u8]) -> (u32, u32) {
+    const NAME: &[u8] = b"GLIBC_";
+    let version = |at: usize| {
+        let rest = file.get(at..at + 16)?.strip_prefix(NAME)?;
+        let text = str::from_utf8(rest.split(|byte| *byte == 0).next()?).ok()?;
+        let (major, minor) = text.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    let places = (0..file.len()).filter(|at| file[*at..].starts_with(NAME));
+    places.filter_map(version).max().unwrap_or_default()
 }
 
 /// Builds the program for release, without the names of folders of this machine.
@@ -171,4 +197,16 @@ fn host() -> Result<String, Failure> {
 
 fn text(path: &Path) -> Result<&str, Failure> {
     Ok(path.to_str().ok_or("a path that is no text")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::newest_glibc;
+
+    #[test]
+    fn the_newest_version_is_found_anywhere_in_a_file() {
+        let file = b"\0GLIBC_2.2.5\0GLIBC_2.34\0x GLIBC_2.9\0GLIBC_PRIVATE\0GLIBC_";
+        assert_eq!(newest_glibc(file), (2, 34));
+        assert_eq!(newest_glibc(b""), (0, 0));
+    }
 }
