@@ -91,11 +91,12 @@ pub(crate) fn take(kind: Kind) {
     }
     let expected = &reference[..count.min(KEPT - 1)];
     let equal = found && own == expected && is_whole == (count < KEPT);
-    let is_beginning = MAY_BE_SHORTER && found && !own.is_empty() && expected.starts_with(own);
-    SHORTER.fetch_add(u64::from(is_beginning && own.len() + 1 < expected.len()), Relaxed);
     // Where the reference took over, its own frames are in front. Readers of dumps drop them.
-    let is_end = MAY_BE_SHORTER && found && own.ends_with(expected);
-    let equal = equal || is_beginning || is_end;
+    let first = own.iter().position(|frame| Some(frame) == expected.first());
+    let kept = first.and_then(|first| own.get(first..)).unwrap_or(&[]);
+    let is_beginning = MAY_BE_SHORTER && found && !kept.is_empty() && begins(expected, kept);
+    SHORTER.fetch_add(u64::from(is_beginning && kept.len() + 1 < expected.len()), Relaxed);
+    let equal = equal || is_beginning;
     COMPARED[kind as usize].fetch_add(1, Relaxed);
     if equal {
         EQUAL.fetch_add(1, Relaxed);
@@ -108,6 +109,17 @@ pub(crate) fn take(kind: Kind) {
 /// True if frames may be missing at the outer end: only for this processor is there an unwinder of
 /// ours that reads tables, and frame pointers lead neither through signals nor to `_start`.
 const MAY_BE_SHORTER: bool = !cfg!(target_arch = "x86_64");
+
+/// The most bytes between two addresses in a function that a signal interrupted: where it was, and
+/// where its last call returned to, which frame pointers lead to.
+const INTERRUPTED: usize = 64;
+
+/// Returns whether a stack begins with these frames, apart from one in each interrupted function.
+fn begins(expected: &[usize], own: &[usize]) -> bool {
+    let is_near = |(one, other): (&usize, &usize)| one.abs_diff(*other) <= INTERRUPTED;
+    let others = expected.iter().zip(own).filter(|(one, other)| one != other).count();
+    own.len() <= expected.len() && others <= own.len() / 8 && expected.iter().zip(own).all(is_near)
+}
 
 /// The number of stacks without the reference's outermost frames, apart from `_start`.
 static SHORTER: AtomicU64 = AtomicU64::new(0);
