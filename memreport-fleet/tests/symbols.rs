@@ -72,9 +72,13 @@ struct Production {
 
 impl Production {
     fn new(folder: &Path) -> Self {
-        // A copy at another path, which is gone when its stacks are looked up.
+        // A copy at another path, which is gone when its stacks are looked up. Another process
+        // writes it: a program that this one has open for writing, and so each process that
+        // another test starts meanwhile, cannot be run ("Text file busy").
         let program = folder.join("program");
-        fs::copy(std::env::current_exe().expect("this test"), &program).expect("there is space");
+        let mut copy = Command::new("cp");
+        copy.arg(std::env::current_exe().expect("this test")).arg(&program);
+        assert!(copy.status().expect("cp is there").success(), "there is space");
         let dump = folder.join("dump.json");
         let status = Command::new(&program)
             .args(["--exact", "symbols::subject_program", "--ignored"])

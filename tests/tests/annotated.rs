@@ -266,7 +266,10 @@ impl Package {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo-memreport");
         // Another test's program of the same name would take its place.
         let program = self.path("stall");
-        fs::copy(target.join("debug/stall"), &program).expect("cargo has built it");
+        // Another process writes it: a program that this one has open for writing, and so each
+        // process that another test starts meanwhile, cannot be run ("Text file busy").
+        let copy = Command::new("cp").arg(target.join("debug/stall")).arg(&program).status();
+        assert!(copy.expect("cp is there").success(), "cargo has built it");
         let report = self.path(&format!("{name}.json"));
         let status = Command::new(program).arg(&report).env("DMD", "--mode=scan").status();
         assert!(status.expect("it starts").success());

@@ -105,9 +105,12 @@ fn build() {
 }
 
 /// Makes a hard link, so that a process has the name of the link, or else a copy.
+///
+/// Another process writes the copy: a program that this one has open for writing, and so each
+/// process that another test starts meanwhile, cannot be run ("Text file busy").
 fn link(from: &Path, to: &Path) {
     if fs::hard_link(from, to).is_err() {
-        fs::copy(from, to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+        succeeds(Command::new("cp").arg(from).arg(to));
     }
 }
 
