@@ -13,6 +13,8 @@ use memreport_analysis::analysis::{ExplainOptions, coverage};
 use memreport_analysis::read::Dump;
 use serde_json::Value;
 
+use crate::executable::install;
+
 const MANIFEST: &str = r#"[package]
 name = "stall"
 version = "0.1.0"
@@ -266,10 +268,7 @@ impl Package {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo-memreport");
         // Another test's program of the same name would take its place.
         let program = self.path("stall");
-        // Another process writes it: a program that this one has open for writing, and so each
-        // process that another test starts meanwhile, cannot be run ("Text file busy").
-        let copy = Command::new("cp").arg(target.join("debug/stall")).arg(&program).status();
-        assert!(copy.expect("cp is there").success(), "cargo has built it");
+        install(&target.join("debug/stall"), &program, 0o755);
         let report = self.path(&format!("{name}.json"));
         let status = Command::new(program).arg(&report).env("DMD", "--mode=scan").status();
         assert!(status.expect("it starts").success());

@@ -17,6 +17,13 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
+/// Returns the folder of cargo's own files.
+pub(crate) fn cargo_home() -> Result<PathBuf, Failure> {
+    let home = std::env::var("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|_| std::env::var("HOME").map(|home| Path::new(&home).join(".cargo")));
+    Ok(home.map_err(|_| "neither $CARGO_HOME nor $HOME is set")?)
+}
+
 /// Returns a command of the nightly toolchain.
 pub(crate) fn nightly(words: &[&str]) -> Command {
     let mut command = Command::new("rustup");
@@ -43,18 +50,31 @@ pub(crate) fn debug(package: &str, program: &str) -> Result<PathBuf, Failure> {
 
 /// Runs a cargo build command with the program's name added, and returns the program's path.
 pub(crate) fn executable(build: &mut Command, program: &str) -> Result<PathBuf, Failure> {
-    build.args(["--bin", program, "--message-format=json-render-diagnostics"]);
+    let [path] = executables(build, [program])?;
+    Ok(path)
+}
+
+/// Runs a cargo build command with the names of programs added, and returns their paths.
+pub(crate) fn executables<const N: usize>(
+    build: &mut Command,
+    programs: [&str; N],
+) -> Result<[PathBuf; N], Failure> {
+    for program in programs {
+        build.args(["--bin", program]);
+    }
+    build.arg("--message-format=json-render-diagnostics");
     let output = build.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
-        return Err(format!("{program} could not be built").into());
+        return Err(format!("{} could not be built", programs.join(" and ")).into());
     }
     let messages = String::from_utf8_lossy(&output.stdout);
-    let executable = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .find_map(|line| {
-            let is_it = line["target"]["name"] == program;
-            line["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
-        });
-    executable.ok_or_else(|| format!("cargo built no {program}").into())
+    let messages: Vec<serde_json::Value> =
+        messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let mut paths = programs.map(|_| PathBuf::new());
+    for (program, path) in programs.iter().zip(&mut paths) {
+        let mut of_program = messages.iter().filter(|line| line["target"]["name"] == **program);
+        let executable = of_program.find_map(|line| line["executable"].as_str());
+        *path = executable.ok_or_else(|| format!("cargo built no {program}"))?.into();
+    }
+    Ok(paths)
 }

@@ -13,11 +13,12 @@ pub(crate) fn run(args: &[&str]) -> Result<bool, Failure> {
         [folder] => folder.into(),
         _ => return Err("usage: cargo xtask demo [FOLDER]".into()),
     };
-    // The profile of the tests, which need most of it again. The demo prints one tree.
-    let mut printing = build::cargo();
-    printing.args(["build", "--package", "about-memory", "--no-default-features"]);
-    let about_memory = build::executable(&mut printing, "about-memory")?;
-    let subject = build::debug("memreport-tests", "fulltext")?;
+    // In the profile of the tests. One call of cargo builds what both programs share once. The
+    // demo prints one tree, for which about-memory needs no features.
+    let mut build = build::cargo();
+    build.args(["build", "--package", "about-memory", "--package", "memreport-tests"]);
+    build.arg("--no-default-features");
+    let [about_memory, subject] = build::executables(&mut build, ["about-memory", "fulltext"])?;
     let mut run = Command::new(about_memory);
     run.args(["run", "--top", "5", "--"])
         .arg(subject)

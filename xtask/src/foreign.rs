@@ -23,8 +23,9 @@ use crate::build;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// The programs of `xtask/foreign`.
-const PROGRAMS: [&str; 3] = ["runtime", "search", "service"];
+/// The programs of `xtask/foreign` that work in rounds, each with the feature for its library.
+const PROGRAMS: [(&str, &str); 3] =
+    [("runtime", "boa_engine"), ("search", "tantivy"), ("service", "axum")];
 
 /// The tools that the figures come from, and a folder for their files.
 struct Bench {
@@ -62,8 +63,9 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     }
     let is_quick = args.contains(&"--quick");
     let wanted: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--quick").collect();
-    if let Some(unknown) = wanted.iter().find(|name| !PROGRAMS.contains(name)) {
-        return Err(format!("no program `{unknown}`; there are {}", PROGRAMS.join(", ")).into());
+    let names = PROGRAMS.map(|(name, _)| name);
+    if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
+        return Err(format!("no program `{unknown}`; there are {}", names.join(", ")).into());
     }
     let bench = Bench::new()?;
     let (mut count, mut wrong) = (0, 0);
@@ -72,13 +74,13 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         wrong += figures::write(title, &figures, out)?;
         Ok::<_, Failure>(())
     };
-    for name in PROGRAMS {
+    for (name, feature) in PROGRAMS {
         if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
         }
         let profiles: &[bool] = if is_quick { &[false] } else { &[false, true] };
         for is_release in profiles {
-            let program = program(name, *is_release)?;
+            let program = program(name, feature, *is_release)?;
             let profile = if *is_release { "release" } else { "dev" };
             for tracking in [Tracking::FromStart, Tracking::Late, Tracking::Never] {
                 let mut subject = Subject::start(&program, tracking, &bench)?;
@@ -98,10 +100,15 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
 }
 
 /// Builds a program and returns its path.
-fn program(name: &str, is_release: bool) -> Result<PathBuf, Failure> {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign/Cargo.toml");
+fn program(name: &str, feature: &str, is_release: bool) -> Result<PathBuf, Failure> {
     let mut build = build::cargo();
-    build.args(["build", "--manifest-path"]).arg(manifest);
+    build.args(["build", "--features", feature, "--manifest-path"]);
+    build.arg(folder().join("Cargo.toml"));
     build.args(is_release.then_some("--release"));
     build::executable(&mut build, name)
+}
+
+/// Returns the folder of the programs.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign")
 }

@@ -25,7 +25,7 @@ mod clients;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::publish::{api, package, release, semver, workflows};
+use check::publish::{api, deny, package, release, semver, workflows};
 use check::{ci, features, fuzz, nightly, platforms, sanitize, tidy};
 
 const USAGE: &str = "\
@@ -58,6 +58,7 @@ cargo xtask features                  memreport's features alone and in pairs: m
 cargo xtask platforms [NAME…]         the libraries' tests for musl, aarch64 (under QEMU) and Windows (under Wine): minutes
 cargo xtask api [--bless]             the public items of each library, compared with docs/api
 cargo xtask semver [REVISION]         whether the versions allow the changes of public items since the last tag
+cargo xtask deny                      licences, sources and versions of all dependencies, as deny.toml allows them
 cargo xtask workflows [MODULES]       the workflows of .github, by actionlint
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
 cargo xtask release [FOLDER] [--twice]   the archive of the program, its manual, completions, library and licences; --twice: built again, and compared
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         ["package"] => package::run(out),
         ["api", ref rest @ ..] => api::run(rest, out),
         ["semver", ref rest @ ..] => semver::run(rest, out),
+        ["deny"] => deny::run(out),
         ["workflows", ref rest @ ..] => workflows::run(rest, out),
         ["platforms", ref rest @ ..] => platforms::run(rest, out),
         ["release", ref rest @ ..] => release::run(rest, out),

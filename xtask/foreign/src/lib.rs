@@ -173,6 +173,25 @@ extern "C" fn print_counters() {
     let _ = writeln!(io::stdout(), "end {usable} {highest} {allocated} {blocks}");
 }
 
+/// Prints the number and the bytes of live blocks, and saves a report to the file that the first
+/// argument names, if there is one. Then prints the result of the program's work, by which two
+/// versions are compared, serves reports, and waits for the end of standard input: its memory can
+/// be looked at meanwhile.
+///
+/// # Errors
+/// The socket cannot be made, standard output is closed, standard input cannot be read, or the file cannot be written.
+pub fn finish(result: impl FnOnce() -> u64) -> io::Result<()> {
+    let (bytes, blocks) = (COUNTERS.usable.now.load(Relaxed), COUNTERS.blocks.now.load(Relaxed));
+    writeln!(io::stdout(), "live {bytes} {blocks}")?;
+    memreport::serve()?;
+    if let Some(report) = std::env::args_os().nth(1) {
+        memreport::snapshot().save(report)?;
+    }
+    writeln!(io::stdout(), "result {:x}", result())?;
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    Ok(())
+}
+
 /// Works in rounds: as many as the first argument says, and prints the counters at the exit.
 /// Without it, until standard input ends. A line on it pauses the work, the next one resumes it.
 ///

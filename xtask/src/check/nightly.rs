@@ -9,9 +9,10 @@ use crate::build;
 use crate::failure::Failure;
 
 /// The words behind `cargo xtask`, the quickest first.
-const COMMANDS: [&[&str]; 21] = [
+const COMMANDS: [&[&str]; 22] = [
     &["api"],
     &["semver"],
+    &["deny"],
     &["workflows"],
     &["package"],
     &["features"],

@@ -138,9 +138,7 @@ fn newest_glibc(file: &[u8]) -> (u32, u32) {
 
 /// Builds the program for release, without the names of folders of this machine.
 fn program() -> Result<PathBuf, Failure> {
-    let home = std::env::var("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|_| std::env::var("HOME").map(|home| Path::new(&home).join(".cargo")));
-    let home = home.map_err(|_| "neither $CARGO_HOME nor $HOME is set")?;
+    let home = build::cargo_home()?;
     let flags = [
         // As .cargo/config.toml has it, which this replaces.
         "-Cforce-frame-pointers=yes".to_owned(),

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use sqlparser::ast::Statement;
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
-use stories::Counted;
+use foreign::Counted;
 
 dmd::global_allocator!((Counted): Counted);
 
@@ -49,7 +49,7 @@ fn main() -> io::Result<()> {
         cache.insert(text, parsed);
     }
     *CACHE.lock().unwrap_or_else(PoisonError::into_inner) = Some(cache);
-    stories::end(|| {
+    foreign::finish(|| {
         let cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
         cache.iter().flatten().fold(0, |sum, (_, parsed)| sum ^ hash(parsed))
     })
