@@ -2,12 +2,12 @@
 
 mod clients;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::input::live::{self, Connection, LiveError, Program};
+use about_memory::input::live::{Connection, LiveError, Program};
 use about_memory::{Cli, Context};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -126,6 +126,27 @@ fn a_program_reports_of_itself_and_dmd_too_when_it_is_awake() {
 }
 
 #[test]
+fn the_tree_of_a_running_program_has_the_types_of_its_tracker_and_the_words_of_its_stacks() {
+    let tree = |mode: &str| {
+        let program = Served::start_with("tree", &[], |command| _ = command.env("DMD", mode));
+        let words = ["about-memory", "tree", &program.pid().to_string(), "--json", "--min", "0"];
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        let cli = Cli::try_parse_from(words).expect("right words");
+        let done = cli.run(&mut Context::new(&mut out, &mut notes));
+        done.unwrap_or_else(|error| panic!("{mode}: {error}"));
+        let tree: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+        ["bytes", "named", "typed"].map(|key| tree[key].as_u64().expect("a sum"))
+    };
+    // Its scan has the stack that allocated each block, and so all types.
+    let [bytes, named, typed] = tree("--mode=scan");
+    assert!(bytes > 1_000_000 && named > bytes / 100 * 99, "{named} of {bytes}");
+    assert!(typed > bytes / 100 * 99, "{typed} of {bytes}");
+    // It is read from outside, as a program without a tracker.
+    let [bytes, named, _] = tree("1");
+    assert!(bytes > 1_000_000 && named > bytes / 100 * 99, "{named} of {bytes}");
+}
+
+#[test]
 fn tracking_begins_and_ends_on_request() {
     let program = Served::start("track", &[]);
     let tracking = || program.connection().status().expect("it answers").tracking;
@@ -166,7 +187,7 @@ fn a_reporter_that_does_not_return_is_named_and_the_others_report() {
     };
     // `patience` is the argument's old name.
     for name in ["timeout", "patience", "timeout"] {
-        let report = report(name, "0.3");
+        let report = report(name, "1.5");
         let notes = report["memreport"]["notes"].to_string();
         assert!(notes.contains("the reporter tests/src/bin/served.rs:"), "{notes}");
         assert!(notes.contains("has been at work for"), "{notes}");

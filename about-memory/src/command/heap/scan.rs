@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::input::dump::{DumpError, DumpReader};
 use crate::input::live::{self, DEFAULT_TIMEOUT, Target};
 use crate::input::open::{NamedBytes, running};
-use memreport_analysis::read::{Dump, Mode, read_slice};
+use memreport_analysis::read::{self, Dump, Mode, read_slice};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -82,12 +82,10 @@ impl<'a> Scan<'a> {
         let Some(bytes) = program.report(true).ok().and_then(|report| report.dump) else {
             return Ok(None);
         };
-        let read = read_slice(&bytes).map_err(|error| DumpError::Read(self.input.into(), error))?;
-        if read.invocation.mode != Mode::Scan {
-            return Ok(None);
-        }
-        let name = self.input.to_string_lossy();
-        Ok(Some(reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?))
+        let read = read::read(&*bytes, read::DEFAULT_LIMIT);
+        let dump = read.map_err(|error| DumpError::Read(self.input.into(), error))?;
+        let is_scan = dump.invocation.mode == Mode::Scan;
+        Ok(is_scan.then(|| reader.finish(dump, notes)))
     }
 }
 

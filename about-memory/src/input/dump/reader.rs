@@ -134,7 +134,7 @@ impl DumpReader {
         self.symboliser.types(dump)
     }
 
-    fn finish(&mut self, mut dump: Dump, notes: &mut dyn Write) -> Dump {
+    pub(crate) fn finish(&mut self, mut dump: Dump, notes: &mut dyn Write) -> Dump {
         let _step = Progress::start(LOOKING_UP, None);
         let mut found = dump.notes.clone();
         found.extend(self.symboliser.symbolicate(&mut dump).notes);
