@@ -229,6 +229,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             let now = generations.get(edge.from as usize).copied().unwrap_or(0);
             edge.generation == now
         });
+        self.edges.shrink_to_fit();
     }
 
     /// Returns the evidence for the way from a root to a node.

@@ -19,37 +19,40 @@ pub(super) struct Holders {
 impl Holders {
     /// Finds the holders of all blocks.
     pub(super) fn new(claims: &mut Claims<'_, '_, '_>, roots: &Roots<'_>) -> Self {
-        let mut all = std::mem::take(&mut claims.edges);
-        all.sort_unstable_by_key(|edge| (edge.to, claim(edge, claims), edge.from, edge.label));
-        let mut strongest = all.clone();
+        let mut edges = std::mem::take(&mut claims.edges);
+        edges.sort_unstable_by_key(|edge| (edge.to, claim(edge, claims), edge.from, edge.label));
         let mut of = None;
-        strongest.retain(|edge| {
+        // By edge: whether it is kept. There may be as many as words in the heap, so that they
+        // are in memory once.
+        let mut kept: Vec<bool> = Vec::with_capacity(edges.len());
+        for edge in &edges {
             let now = claim(edge, claims);
-            match of {
-                Some((to, best)) if to == edge.to => best == now,
-                _ => {
-                    of = Some((edge.to, now));
-                    true
-                }
-            }
-        });
-        let first = graph(&strongest, roots);
+            let best = of.filter(|(to, _)| *to == edge.to).map_or(now, |(_, best)| best);
+            of = Some((edge.to, best));
+            kept.push(best == now);
+        }
+        let first = graph(of_kept(&edges, &kept), roots);
         let mut reached = vec![false; first.len()];
         first.reach(roots.external, &mut reached);
         // A circle of strong pointers hangs on the pointer by which it was reached.
-        let mut edges = strongest;
         for &block in &claims.order {
             if !reached[block as usize] {
                 let from = claims.reached_from[block as usize];
-                let known = all.partition_point(|edge| edge.to < block);
-                let mut into = all[known..].iter().take_while(|edge| edge.to == block);
-                edges.extend(into.find(|edge| edge.from == from));
+                let known = edges.partition_point(|edge| edge.to < block);
+                let mut into = edges[known..].iter().take_while(|edge| edge.to == block);
+                if let Some(at) = into.position(|edge| edge.from == from) {
+                    kept[known + at] = true;
+                }
                 first.reach(block, &mut reached);
             }
         }
+        drop(first);
+        let mut kept = kept.into_iter();
+        edges.retain(|_| kept.next().unwrap_or(false));
+        edges.shrink_to_fit();
         edges.sort_unstable_by_key(|edge| (edge.to, edge.strength, edge.from, edge.label));
         let root = roots.external;
-        let dominators = Dominators::new(&graph(&edges, roots), root);
+        let dominators = Dominators::new(&graph(edges.iter(), roots), root);
         Self { dominators, root, edges }
     }
 
@@ -75,8 +78,12 @@ fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (Option<Strength>, Rank, S
     (weak, claims.rank(edge.from), edge.strength)
 }
 
-fn graph(edges: &[Edge], roots: &Roots<'_>) -> Graph {
-    let mut sorted: Vec<(u32, u32)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
+fn of_kept<'e>(edges: &'e [Edge], kept: &[bool]) -> impl Iterator<Item = &'e Edge> {
+    edges.iter().zip(kept).filter(|(_, is_kept)| **is_kept).map(|(edge, _)| edge)
+}
+
+fn graph<'e>(edges: impl Iterator<Item = &'e Edge>, roots: &Roots<'_>) -> Graph {
+    let mut sorted: Vec<(u32, u32)> = edges.map(|edge| (edge.from, edge.to)).collect();
     let sources = roots.first..roots.external;
     sorted.extend(sources.map(|source| (roots.external, source)));
     sorted.sort_unstable();

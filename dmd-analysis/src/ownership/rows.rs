@@ -11,7 +11,7 @@ use super::contents::Contents;
 use super::holders::Holders;
 use super::layout::{Layout, Load, Words};
 use super::roots::Roots;
-use super::shape::{LabelId, Shapes, short};
+use super::shape::{LabelId, Shapes, shared_value, short};
 use super::tree::RowKind;
 
 /// A row before the tree is built.
@@ -230,7 +230,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
     fn type_text(&self, block: u32) -> String {
         let site = self.sites.get(self.dump.blocks[block as usize].alloc);
         match (&site.block_type, self.claims.layouts[block as usize]) {
-            (BlockType::Known(name), _) => name.clone(),
+            (BlockType::Known(name), _) => short(name),
             (_, Some(layout)) => layout_text(&self.claims.shapes, layout),
             (other, None) => other.describe(),
         }
@@ -242,18 +242,18 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             return None;
         }
         let Layout::Value { of, .. } = self.claims.layouts[block as usize]? else { return None };
-        Some(short(self.claims.shapes.types.name(of)))
+        let name = short(self.claims.shapes.types.name(of));
+        Some(shared_value(&name).map(str::to_owned).unwrap_or(name))
     }
 }
 
 fn layout_text(shapes: &Shapes<'_>, layout: Layout) -> String {
     let name = short(shapes.types.name(layout.type_of()));
-    let inside = |prefix: &str| name.strip_prefix(prefix)?.strip_suffix('>');
     match layout {
-        Layout::Value { .. } => match (inside("RcInner<"), inside("ArcInner<")) {
-            (Some(of), _) => format!("Rc<{of}>"),
-            (_, Some(of)) => format!("Arc<{of}>"),
-            _ => name,
+        Layout::Value { .. } => match shared_value(&name) {
+            Some(of) if name.starts_with("Rc") => format!("Rc<{of}>"),
+            Some(of) => format!("Arc<{of}>"),
+            None => name,
         },
         Layout::Elements { .. } => format!("[{name}]"),
         Layout::Table { .. } => format!("HashMap table of {name}"),

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::measured::MeasureRules;
 use crate::symbols::types::{Tag, TypeId, Types};
-pub(super) use names::short;
+pub(super) use names::{shared_value, short};
 
 /// The strength of a pointer as a holder, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

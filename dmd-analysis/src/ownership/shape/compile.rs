@@ -183,14 +183,17 @@ fn pointer(
 
 fn label(shapes: &mut Shapes<'_>, way: &Way) -> LabelId {
     let declared = short(shapes.types.name(way.declared));
+    let declared = names::shared_value(&declared).unwrap_or(&declared);
     if way.path == NODES {
         return LabelId::NODE;
     }
     if shapes.rules.is_some() {
         return shapes.label(&way.through);
     }
-    let text = if way.path.is_empty() { declared } else { format!("{}: {declared}", way.path) };
-    shapes.label(&text)
+    match &*way.path {
+        "" => shapes.label(declared),
+        path => shapes.label(&format!("{path}: {declared}")),
+    }
 }
 
 /// Returns the parts of elements, if they have any. The way begins at the element.

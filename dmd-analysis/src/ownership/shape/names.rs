@@ -8,6 +8,13 @@ pub(in crate::ownership) fn short(name: &str) -> String {
     without_paths(&text)
 }
 
+/// Returns the short name of the value in an `Rc` or `Arc`, if this is the short name of its block:
+/// counts and value.
+pub(in crate::ownership) fn shared_value(name: &str) -> Option<&str> {
+    let inside = |prefix: &str| name.strip_prefix(prefix)?.strip_suffix('>');
+    inside("RcInner<").or_else(|| inside("ArcInner<"))
+}
+
 /// Removes the paths in front of the standard library's names.
 fn without_paths(name: &str) -> String {
     const ROOTS: [&str; 4] = ["alloc", "core", "std", "hashbrown"];
@@ -78,7 +85,19 @@ pub(super) fn matches(wanted: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{matches, short};
+    use super::{matches, shared_value, short};
+
+    #[test]
+    fn counts_beside_a_value_are_not_in_its_name() {
+        for (name, expected) in [
+            ("ArcInner<Vec<u8>>", Some("Vec<u8>")),
+            ("RcInner<dyn shop::Shape>", Some("dyn shop::Shape")),
+            ("Vec<ArcInner<u8>>", None),
+            ("ArcInner", None),
+        ] {
+            assert_eq!(shared_value(name), expected, "{name}");
+        }
+    }
 
     #[test]
     fn names_are_as_in_the_source() {
