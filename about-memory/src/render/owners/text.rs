@@ -137,10 +137,11 @@ fn name(row: &OwnerRow) -> String {
         let load = percent(row.used.into(), row.places.into());
         figures.push(format!("{load:.0} % full, {} spare", number(row.spare)));
     }
-    if row.copies > 0 {
+    let copies = percent(row.copies.into(), row.own.into());
+    // What rounds to 0 % is left out.
+    if copies >= 0.5 {
         // Contents that could not be compared may be copies too.
         let least = if row.compared < row.own { "at least " } else { "" };
-        let copies = percent(row.copies.into(), row.own.into());
         figures.push(format!("{least}{copies:.0} % copies"));
     }
     if figures.is_empty() { name } else { format!("{name}  ({})", figures.join("; ")) }
