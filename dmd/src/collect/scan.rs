@@ -14,11 +14,10 @@
 mod batch;
 mod fork;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::mem::size_of;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use memreport::__private::PrivateFile;
@@ -119,11 +118,8 @@ fn unnamed_file() -> io::Result<File> {
 }
 
 fn unnamed_file_in(folder: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
-    // Some file systems need a name.
-    options
-        .open(folder)
+    // Some systems and file systems need a name.
+    sys::unnamed_file_in(folder)
         .or_else(|_| Ok(PrivateFile::create(&folder.join("memreport-scan"))?.without_name()))
 }
 
@@ -210,7 +206,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_an_error() {
         let blocks = Box::new(Blocks::new());
         for (path, expected) in [("/dev/full", false), ("/dev/null", true)] {
-            let file = OpenOptions::new().write(true).open(path).unwrap();
+            let file = File::options().write(true).open(path).unwrap();
             let mut batch = Batch::new(file.as_raw_fd()).unwrap();
             assert_eq!(batch.write_all(&blocks, GLIBC), expected, "{path}");
         }

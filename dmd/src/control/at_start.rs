@@ -148,10 +148,12 @@ fn report_inactive_copy() {
 macro_rules! __at_start {
     () => {
         const _: () = {
-            #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
-            #[used]
-            static AT_START: extern "C" fn(::core::ffi::c_int, *const *const ::core::ffi::c_char) =
-                $crate::__private::at_start_function;
+            $crate::__before_main! {
+                static AT_START: extern "C" fn(
+                    ::core::ffi::c_int,
+                    *const *const ::core::ffi::c_char,
+                ) = $crate::__private::at_start_function;
+            }
         };
     };
 }

@@ -89,14 +89,13 @@ unsafe extern "C" fn realloc<A: UsableSize, const IN_TEST: bool>(
     as_c_heap(|| unsafe { tracked.realloc(block, UNKNOWN, size) })
 }
 
-/// Declares the hooks of a program for the functions of C, and the ELF note that leads to them: the
-/// distance from the note's content.
+/// Declares the hooks of a program for the functions of C, and the note that leads to them, on
+/// systems with such notes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __declare_c_heap {
     ($allocator:ty) => {
         // A module, since assembly is no statement: the macro may be called in a function.
-        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         #[doc(hidden)]
         mod __memreport_c_heap {
             #[allow(unused_imports, reason = "the allocator's type may be the caller's")]
@@ -104,16 +103,7 @@ macro_rules! __declare_c_heap {
 
             static HOOKS: $crate::__private::CHeapHooks =
                 $crate::__private::CHeapHooks::of::<$allocator, { ::core::cfg!(test) }>();
-            ::core::arch::global_asm!(
-                ".pushsection .note.memreport.c,\"a\",@note",
-                ".p2align 2",
-                ".long 12, 8, 2",
-                ".asciz \"memreport\"",
-                ".zero 2",
-                ".quad {hooks} - .",
-                ".popsection",
-                hooks = sym HOOKS,
-            );
+            $crate::__note_c_heap!(HOOKS);
         }
     };
 }

@@ -55,10 +55,12 @@ macro_rules! __declare_preloaded {
             ::core::option::Option::Some(&$crate::__private::Tracking::<$inner>::NEW)
         );
         const _: () = {
-            #[unsafe(link_section = ".init_array")]
-            #[used]
-            static AT_START: extern "C" fn(::core::ffi::c_int, *const *const ::core::ffi::c_char) =
-                $crate::__private::at_start_preloaded;
+            $crate::__before_main! {
+                static AT_START: extern "C" fn(
+                    ::core::ffi::c_int,
+                    *const *const ::core::ffi::c_char,
+                ) = $crate::__private::at_start_preloaded;
+            }
         };
     };
 }

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::IntoRawFd;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicPtr};
@@ -30,12 +30,7 @@ pub(crate) enum Event {
 
 /// Redirects these signals to a pipe. Signals that the program handles itself stay unchanged.
 pub(crate) fn redirect_to_pipe(signals: &[c_int]) -> io::Result<()> {
-    let mut ends = [-1; 2];
-    // SAFETY: `ends` is valid for the write of two descriptors.
-    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
-    // SAFETY: the successful call above opened them, and nothing else has them.
-    let ends = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
-    let [read, write] = ends.map(|end| out_of_the_way(end).into_raw_fd());
+    let [read, write] = sys::pipe()?.map(|end| out_of_the_way(end).into_raw_fd());
     READ_END.store(read, Relaxed);
     WRITE_END.store(write, Relaxed);
     for signal in signals {
@@ -106,22 +101,8 @@ pub(crate) fn at_exit(function: extern "C" fn()) {
     }
     // SAFETY: a function pointer is valid for the whole process. On failure nothing runs at exit.
     unsafe { libc::atexit(function) };
-    at_quick_exit(function);
+    sys::at_quick_exit(function);
 }
-
-/// Runs `function` when the process ends by `quick_exit`.
-#[cfg(target_env = "gnu")]
-fn at_quick_exit(function: extern "C" fn()) {
-    unsafe extern "C" {
-        // `at_quick_exit` is in the part of glibc that is linked statically.
-        fn __cxa_at_quick_exit(function: extern "C" fn(), library: *mut c_void) -> c_int;
-    }
-    // SAFETY: as `atexit`. Without a library, the function stays registered.
-    unsafe { __cxa_at_quick_exit(function, ptr::null_mut()) };
-}
-
-#[cfg(not(target_env = "gnu"))]
-fn at_quick_exit(_function: extern "C" fn()) {}
 
 /// Runs the functions of [`at_exit`], the last one first.
 pub(crate) fn run_exit_handlers() {

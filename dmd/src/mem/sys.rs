@@ -1,20 +1,29 @@
-//! System calls. No other file of the room calls the operating system, apart from `signals`.
+//! The operating system. No other file of the crate differs between systems: `cargo xtask tidy
+//! systems`.
 //!
-//! `environment` reads variables, `memory` maps pages, `words` reads single words, `stacks` finds
-//! threads and their stacks, `modules` lists loaded code, `process` has clocks and resident
-//! memory, `ticks` has a cheaper clock, `futex` waits, and `errno` keeps that variable.
+//! `system` is the trait that each system implements, here `linux`. The other files are for
+//! all of them: `environment` reads variables, `memory` maps pages, `words` reads single words,
+//! `stacks` has the bounds of stacks, `modules` the loaded code, `ticks` is a cheap clock, `futex` waits, and `errno` keeps that variable.
 
+mod system;
 #[cfg(not(loom))]
 mod environment;
 mod memory;
 mod words;
 mod stacks;
 mod modules;
-mod process;
 #[cfg(not(loom))]
 mod ticks;
 mod futex;
 mod errno;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "linux")]
+use linux::Linux as Current;
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("DMD runs on Linux; memreport measures and reports elsewhere, too");
 
 #[cfg(not(loom))]
 pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
@@ -27,16 +36,27 @@ pub(crate) use memory::{
     prefetch_to_write, unmap, untagged,
 };
 pub(crate) use modules::{
-    Module, allocate_in_c_library, build_id, module_of, module_path_of, modules, own_module_path,
-    program_note,
+    Module, UnwindModule, allocate_in_c_library, build_id, module_path_of, own_module_path,
 };
-pub(crate) use process::{monotonic, resident_bytes, uptime};
-pub(crate) use stacks::{
-    StackBounds, above_main_frames, is_thread, note_descriptor, note_main_stack, stack_bounds,
-    thread_id, thread_name, with_own_thread_name,
+pub(crate) use stacks::StackBounds;
+pub(crate) use system::{
+    above_main_frames, at_quick_exit, each_unwind_module, find_module, fingerprint, fork,
+    function_start, is_thread, module_of, modules, monotonic, note_descriptor, note_main_stack,
+    open_program, own_thread_name, pipe, program_note, read_words_checked, resident_bytes,
+    stack_bounds, thread_id, thread_name, unnamed_file_in, uptime,
 };
 #[cfg(not(loom))]
 pub(crate) use ticks::{TickClock, ticks};
 pub(crate) use words::{
-    differing_bits, is_readable, read_word_checked, read_words_checked, word_at, word_from,
+    differing_bits, is_readable, read_word_checked, return_address_from, word_at,
 };
+
+/// True if loaded modules have unwind information that the tracker reads.
+pub(crate) const HAS_UNWIND_INFO: bool = <Current as system::System>::HAS_UNWIND_INFO;
+
+/// True if the function that starts a thread has no unwind information, and the reference unwinder
+/// leaves it out.
+pub(crate) const THREADS_START_UNSEEN: bool = <Current as system::System>::THREADS_START_UNSEEN;
+
+/// The flags of `waitpid` for the child of [`fork`].
+pub(crate) const WAIT: std::ffi::c_int = <Current as system::System>::WAIT;

@@ -148,7 +148,7 @@ impl Thread {
             return;
         }
         if let Some(place) = NAME_NUMBERS.get_or_alloc(self.number() as usize) {
-            place.store(sys::with_own_thread_name(thread_name_number), Relaxed);
+            place.store(thread_name_number(sys::own_thread_name().bytes()), Relaxed);
         }
     }
 

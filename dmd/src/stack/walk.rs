@@ -31,7 +31,7 @@ use super::own_code;
 use super::stack_cache::StackHash;
 use super::thread::{self, Inside, Thread};
 use crate::mem::published::Published;
-use crate::mem::sys::StackBounds;
+use crate::mem::sys::{self, StackBounds};
 use crate::sample::unwinder::Unwinder;
 
 /// The bytes of stack that a walk may need below the hook: most of them to evaluate a rule that is
@@ -72,6 +72,8 @@ pub(crate) fn choose(requested: Option<Unwinder>) {
     // The program of a preloaded tracker was built in another way than the tracker.
     let order: &[Unwinder] = if is_preloaded {
         &[Unwinder::Cfi]
+    } else if !sys::HAS_UNWIND_INFO {
+        &[Unwinder::FramePointersOnly]
     } else {
         &[Unwinder::FramePointers, Unwinder::Cfi, Unwinder::FramePointersOnly]
     };
@@ -89,9 +91,11 @@ pub(crate) fn tally() -> Tally {
 }
 
 /// Returns the start of the function that contains this code, if its module has an index of
-/// unwind information.
+/// unwind information, or the system lists functions elsewhere.
 pub(crate) fn function_start(code: usize) -> Option<usize> {
-    modules::find(code)?.unwind_info.function_start(code)
+    modules::find(code)
+        .and_then(|found| found.unwind_info.function_start(code))
+        .or_else(|| sys::function_start(code))
 }
 
 /// Walks the stack into the thread's last stack, without the frame that this is inlined into.
@@ -286,12 +290,12 @@ mod tests {
         assert!(!own_code::is_whole_module(), "a program has code of its own");
         modules::record_loaded(false);
         let check = || {
-            let has_tables = cfg!(target_arch = "x86_64");
+            let has_tables = cfg!(target_arch = "x86_64") && sys::HAS_UNWIND_INFO;
             assert!(agrees(Unwinder::Cfi) || !has_tables);
             // The workspace builds with frame pointers, unless the environment replaces its flags.
             let has_frame_pointers = std::env::var_os("RUSTFLAGS").is_none();
             // Chains in a program for musl end in a function that the reference leaves out.
-            let has_frame_pointers = has_frame_pointers && !cfg!(target_env = "musl");
+            let has_frame_pointers = has_frame_pointers && !sys::THREADS_START_UNSEEN;
             assert!(agrees(Unwinder::FramePointersOnly) || !has_frame_pointers);
             assert!(agrees(Unwinder::FramePointers) || !(has_frame_pointers && has_tables));
         };
@@ -301,12 +305,12 @@ mod tests {
 
     #[test]
     fn chains_of_frame_pointers_end_where_the_thread_began() {
-        if !agrees(Unwinder::FramePointersOnly) || cfg!(target_env = "musl") {
+        if !agrees(Unwinder::FramePointersOnly) || sys::THREADS_START_UNSEEN {
             // Not run: the test program has no frame pointers, or musl's start of threads has none.
             return;
         }
         let last = LastStack::new();
-        let own = crate::mem::sys::stack_bounds().expect("a thread has a stack");
+        let own = sys::stack_bounds().expect("a thread has a stack");
         let is_complete = |own| match frame_pointers::walk_to_end(registers::capture(), own, &last)
         {
             ChainEnd::Known => true,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
-use crate::mem::sys::Module;
+use crate::mem::sys::{self, Module};
 
 /// The kinds of sections, and the kind of a symbol, by the ELF specification.
 const SYMBOLS: u32 = 2;
@@ -37,7 +37,7 @@ struct Section {
 /// Opens the file of a module.
 pub(super) fn file_of(module: &Module) -> io::Result<File> {
     // The name of the program's file may be another one's by now.
-    File::open(if module.is_program { "/proc/self/exe" } else { &module.path })
+    if module.is_program { sys::open_program() } else { File::open(&module.path) }
 }
 
 /// Returns the names of functions by their first addresses in the file, as far as the file has
@@ -158,7 +158,7 @@ fn is_same_build(
         let mut notes = Vec::new();
         reader.seek(SeekFrom::Start(section.offset))?;
         reader.by_ref().take(section.size.min(1 << 16)).read_to_end(&mut notes)?;
-        if let Some(id) = crate::mem::sys::build_id(&notes) {
+        if let Some(id) = sys::build_id(&notes) {
             return Ok(id.iter().map(|byte| format!("{byte:02x}")).eq(chunks_of_two(wanted)));
         }
     }
@@ -219,7 +219,6 @@ fn of_cpp(name: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mem::sys;
 
     #[inline(never)]
     extern "C" fn known_function() -> usize {
@@ -237,7 +236,7 @@ mod tests {
             })
             .expect("it is loaded");
         let in_file = (address - own.bias) as u64;
-        let file = File::open("/proc/self/exe").expect("this program");
+        let file = sys::open_program().expect("this program");
         let with = |build_id: Option<&str>| names(&file, build_id, &[in_file]).expect("it is ELF");
         assert!(with(None)[&in_file].ends_with("known_function"), "{:?}", with(None));
         assert_eq!(with(own.build_id.as_deref()), with(None));

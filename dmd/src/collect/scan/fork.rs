@@ -1,15 +1,16 @@
 //! Forks a child that has this thread alone, and waits for it.
 #![expect(unsafe_code, reason = "forks")]
-#![expect(clippy::cast_possible_truncation, reason = "process ids are ints")]
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Runs `work` in a forked child, and waits for it.
+use crate::mem::sys;
+
+/// Runs `work` in a forked child, and waits for it. The child takes no signals.
 ///
-/// The program does not notice: the child sends no signal when it ends, takes no signals, and runs
-/// no handlers for forks.
+/// On Linux the program does not notice: the child sends no signal when it ends, and runs no
+/// handlers for forks. On macOS it does both.
 ///
 /// # Errors
 ///
@@ -21,25 +22,15 @@ pub(super) fn fork(work: impl FnOnce() -> bool) -> io::Result<()> {
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: sets that are filled in, and a place for the answer.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
-    // SAFETY: without flags this is a fork, and the order of the null arguments does not matter.
-    // The child calls the kernel, and reads memory that no other process writes.
-    let child = unsafe {
-        libc::syscall(
-            libc::SYS_clone,
-            0,
-            ptr::null::<u8>(),
-            ptr::null::<u8>(),
-            ptr::null::<u8>(),
-            0,
-        )
-    };
+    // SAFETY: the child calls the kernel, and reads memory that no other process writes.
+    let child = unsafe { sys::fork() };
     if child == 0 {
         let status = if work() { 0 } else { 1 };
         // SAFETY: ends the child at once, without the program's exit handlers.
         unsafe { libc::_exit(status) };
     }
     let error = io::Error::last_os_error();
-    let result = if child < 0 { Err(error) } else { wait_for(child as libc::pid_t) };
+    let result = if child < 0 { Err(error) } else { wait_for(child) };
     // SAFETY: the mask that the call above returned.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     result
@@ -48,8 +39,8 @@ pub(super) fn fork(work: impl FnOnce() -> bool) -> io::Result<()> {
 fn wait_for(child: libc::pid_t) -> io::Result<()> {
     let mut status = 0;
     loop {
-        // SAFETY: a valid place for the answer. The flag is for children without an exit signal.
-        let ended = unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) };
+        // SAFETY: a valid place for the answer.
+        let ended = unsafe { libc::waitpid(child, &raw mut status, sys::WAIT) };
         if ended == child {
             break;
         }

@@ -1,11 +1,15 @@
 //! A word that threads wait on until another thread changes it. Hooks and signal handlers may use
 //! it: it neither allocates nor changes `errno`.
-#![expect(unsafe_code, reason = "system calls")]
+#![cfg_attr(all(test, not(loom)), expect(unsafe_code, reason = "sets errno"))]
 
-use std::ptr;
 use std::time::Duration;
 
+#[cfg(not(loom))]
+use super::Current;
+#[cfg(not(loom))]
 use super::errno::keeping_errno;
+#[cfg(not(loom))]
+use super::system::System;
 use crate::mem::sync::AtomicU32;
 use crate::mem::sync::Ordering::SeqCst;
 use crate::mem::sync::const_fn;
@@ -48,25 +52,12 @@ impl Futex {
     /// Waits until the number of changes is another one than `seen`, at most for this time. It may
     /// return early.
     pub(crate) fn wait(&self, seen: u32, at_most: Duration) {
-        let timeout = libc::timespec {
-            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(at_most.subsec_nanos()),
-        };
-        self.call(libc::FUTEX_WAIT, seen, &raw const timeout);
+        keeping_errno(|| Current::wait_for_change(&self.changes, seen, at_most));
     }
 
     /// Wakes all threads that wait.
     pub(crate) fn wake(&self) {
-        self.call(libc::FUTEX_WAKE, i32::MAX.cast_unsigned(), ptr::null());
-    }
-
-    fn call(&self, operation: i32, value: u32, timeout: *const libc::timespec) {
-        let operation = operation | libc::FUTEX_PRIVATE_FLAG;
-        keeping_errno(|| {
-            let word = self.changes.as_ptr();
-            // SAFETY: the word lives during the call, and the timeout is null or readable.
-            unsafe { libc::syscall(libc::SYS_futex, word, operation, value, timeout) };
-        });
+        keeping_errno(|| Current::wake_all(&self.changes));
     }
 }
 
@@ -103,9 +94,8 @@ mod tests {
                 FUTEX.wait(seen, Duration::from_secs(600));
             }
         });
+        let errno = Current::errno();
         // SAFETY: the address is valid for the life of this thread.
-        let errno = unsafe { libc::__errno_location() };
-        // SAFETY: as above.
         unsafe { *errno = 77 };
         // The number is another one, which is an error to the kernel.
         FUTEX.wait(seen, Duration::from_secs(600));

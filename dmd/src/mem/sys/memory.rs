@@ -4,15 +4,18 @@
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-/// The size of a page in bytes, at most. Used for rounding only.
-pub(crate) const PAGE: usize = 4096;
+use super::Current;
+use super::system::System;
+
+/// The smallest size of a page in bytes. Used for rounding only.
+pub(crate) const PAGE: usize = Current::PAGE;
 
 /// The size of a huge page in bytes. Smaller mappings get none: they would waste more than they
 /// hold.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// The bits of an address of a process.
-pub(crate) const ADDRESS_BITS: u32 = if cfg!(target_arch = "aarch64") { 48 } else { 47 };
+pub(crate) const ADDRESS_BITS: u32 = Current::ADDRESS_BITS;
 
 /// The end of the address space of a process.
 pub(crate) const ADDRESS_END: usize = 1 << ADDRESS_BITS;
@@ -32,9 +35,7 @@ pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
         return None;
     }
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // Miri does not know the flag, and reserves nothing.
-    let no_reserve = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | no_reserve;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | Current::NO_RESERVE;
     // SAFETY: without `MAP_FIXED` the kernel chooses an unused range, so no mapping is replaced.
     let pages = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
     if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }
@@ -57,11 +58,7 @@ pub(crate) unsafe fn grow_mapping(
         return None;
     }
     // SAFETY: by this function's contract the range is one whole mapping, which the caller owns.
-    let pages = unsafe { libc::mremap(start.as_ptr().cast(), bytes, longer, libc::MREMAP_MAYMOVE) };
-    if pages == libc::MAP_FAILED {
-        return None;
-    }
-    let pages = NonNull::new(pages.cast())?;
+    let pages = unsafe { Current::grow(start, bytes, longer) }?;
     prefer_huge_pages(pages, longer);
     Some(pages)
 }
@@ -77,20 +74,19 @@ pub(crate) fn map_huge(bytes: usize) -> Option<NonNull<u8>> {
 /// Advises the kernel to back a mapping with huge pages. If it refuses, the pages stay small.
 fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
     if bytes >= HUGE_PAGE && !cfg!(miri) {
-        // SAFETY: `MADV_HUGEPAGE` changes neither the content nor the protection of a page.
-        unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        Current::prefer_huge_pages(pages, bytes);
     }
 }
 
 /// Maps zeroed pages at this address. Returns `false` if the range is in use, or on failure.
 pub(crate) fn map_at(address: usize, bytes: usize) -> bool {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | Current::IF_FREE;
     let wanted = ptr::with_exposed_provenance_mut::<c_void>(address);
-    // SAFETY: with `MAP_FIXED_NOREPLACE` no mapping is replaced.
+    // SAFETY: without `MAP_FIXED` no mapping is replaced.
     let pages = unsafe { libc::mmap(wanted, bytes, access, kind, -1, 0) };
     if pages != libc::MAP_FAILED && pages != wanted {
-        // Kernels before 4.17 take the address for a hint.
+        // macOS and Linux before 4.17 take the address for a hint.
         // SAFETY: the range was mapped above, and no reference to it exists.
         unsafe { libc::munmap(pages, bytes) };
     }

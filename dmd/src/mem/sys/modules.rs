@@ -1,15 +1,7 @@
-//! The program and the libraries that the dynamic linker has loaded, with their build ids.
-#![expect(
-    unsafe_code,
-    reason = "calls the dynamic linker, and reads modules where they are loaded"
-)]
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "addresses have 64 bits on all supported systems"
-)]
+//! The program and the libraries that the dynamic linker has loaded, as far as all systems agree.
+#![expect(unsafe_code, reason = "calls the dynamic linker")]
 
-use std::ffi::{CStr, c_int, c_void};
-use std::ptr;
+use std::ffi::{CStr, c_void};
 
 /// A program or library that the dynamic linker has loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,65 +19,38 @@ pub(crate) struct Module {
     pub(crate) build_id: Option<String>,
 }
 
-/// Returns the loaded modules. It takes the linker's lock: never call it from a hook.
-pub(crate) fn modules() -> Vec<Module> {
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        found: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `dl_iterate_phdr` passes a valid description for the duration of the call.
-        let info = unsafe { &*info };
-        // SAFETY: this is the vector passed below, which is not used elsewhere during the call.
-        let found = unsafe { &mut *found.cast::<Vec<Module>>() };
-        // SAFETY: `dlpi_phdr` points to `dlpi_phnum` headers of a loaded module.
-        let headers =
-            unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-        // SAFETY: `dlpi_name` is a C string of the linker, alive during the call.
-        let name = unsafe { CStr::from_ptr(info.dlpi_name) };
-        found.push(module(name, info.dlpi_addr as usize, headers));
-        0
+impl Module {
+    /// Returns whether a segment contains this address.
+    pub(super) fn contains(&self, address: usize) -> bool {
+        self.segments.iter().any(|&(low, high)| (low..high).contains(&address))
     }
-    let mut found: Vec<Module> = Vec::new();
-    // SAFETY: `visit` keeps no reference to the vector after the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
-    found
 }
 
-fn module(name: &CStr, bias: usize, headers: &[libc::Elf64_Phdr]) -> Module {
-    let range = |header: &libc::Elf64_Phdr| {
-        let start = bias.wrapping_add(header.p_vaddr as usize);
-        (start, start + header.p_memsz as usize)
-    };
-    let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-    let data = loaded().filter(|header| header.p_flags & libc::PF_W != 0).map(range).collect();
-    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(range);
-    // The program itself: glibc leaves its name empty, musl gives this one.
-    let is_program = matches!(name.to_bytes(), b"" | b"/proc/self/exe");
-    let path = match name.to_bytes() {
-        _ if is_program => {
-            std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned()
-        }
-        name => String::from_utf8_lossy(name).into_owned(),
-    };
-    let segments: Vec<_> = loaded().map(range).collect();
-    let build_id = notes
-        .filter(|&(start, end)| segments.iter().any(|&(low, high)| low <= start && end <= high))
-        // SAFETY: the range lies in a loaded segment, which stays while the linker's lock is held.
-        .find_map(|(start, end)| build_id(unsafe { bytes_at(start, end) }))
-        .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
-    Module { path, is_program, bias, segments, data, build_id }
+/// The addresses of a module for walks: its range, the segment with its unwind information, and the
+/// index of that. The last three are 0 if the module has none that is read here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnwindModule {
+    pub(crate) low: usize,
+    pub(crate) high: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) index: usize,
 }
 
-/// # Safety
-///
-/// The range is mapped and readable for as long as the slice is used.
-unsafe fn bytes_at(start: usize, end: usize) -> &'static [u8] {
-    // SAFETY: by this function's contract the range is readable; bytes need no alignment.
-    unsafe { std::slice::from_raw_parts(ptr::with_exposed_provenance(start), end - start) }
+/// A module that may be unloaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundModule {
+    pub(crate) module: UnwindModule,
+    /// A hash that distinguishes it from any other module at its address.
+    pub(crate) fingerprint: Option<u64>,
 }
 
-/// Returns the build id in the notes of a segment.
+/// Returns bytes in hexadecimal.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the build id in the notes of an ELF segment or section.
 pub(crate) fn build_id(notes: &[u8]) -> Option<&[u8]> {
     const NT_GNU_BUILD_ID: u32 = 3;
     let is_build_id =
@@ -93,15 +58,15 @@ pub(crate) fn build_id(notes: &[u8]) -> Option<&[u8]> {
     notes_in(notes).find(is_build_id).map(|note| note.description)
 }
 
-/// A note of a segment.
-struct Note<'a> {
+/// A note of an ELF segment.
+pub(super) struct Note<'a> {
     /// The name, with zeros up to a multiple of four.
-    name: &'a [u8],
-    kind: u32,
-    description: &'a [u8],
+    pub(super) name: &'a [u8],
+    pub(super) kind: u32,
+    pub(super) description: &'a [u8],
 }
 
-fn notes_in(mut notes: &[u8]) -> impl Iterator<Item = Note<'_>> {
+pub(super) fn notes_in(mut notes: &[u8]) -> impl Iterator<Item = Note<'_>> {
     std::iter::from_fn(move || {
         let (head, rest) = notes.split_at_checked(12)?;
         let word = |at: usize| {
@@ -115,43 +80,9 @@ fn notes_in(mut notes: &[u8]) -> impl Iterator<Item = Note<'_>> {
     })
 }
 
-/// Returns the description of the program's own note of this name and kind, which is in memory for
-/// as long as the program runs. Hooks may call it.
-pub(crate) fn program_note(name: [u8; 12], kind: u32) -> Option<&'static [u8]> {
-    // SAFETY: a plain call.
-    let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
-    // SAFETY: a plain call.
-    let count = unsafe { libc::getauxval(libc::AT_PHNUM) } as usize;
-    if headers == 0 {
-        return None;
-    }
-    let first = ptr::with_exposed_provenance::<libc::Elf64_Phdr>(headers);
-    // SAFETY: the kernel's notes about the program: so many headers at this address.
-    let table = unsafe { std::slice::from_raw_parts(first, count) };
-    let of_kind = |kind| table.iter().filter(move |header| header.p_type == kind);
-    let bias = of_kind(libc::PT_PHDR).next().map_or(0, |own| headers - own.p_vaddr as usize);
-    of_kind(libc::PT_NOTE).find_map(|header| {
-        let start = bias + header.p_vaddr as usize;
-        // SAFETY: notes are in a segment of the program, which stays mapped.
-        let notes = unsafe { bytes_at(start, start + header.p_memsz as usize) };
-        let found = notes_in(notes).find(|note| note.name == name && note.kind == kind);
-        found.map(|note| note.description)
-    })
-}
-
 /// Returns the path of the module that contains this code.
 pub(crate) fn own_module_path() -> Option<String> {
     path_of(&module_with(own_module_path as *const c_void)?)
-}
-
-/// Returns the range of addresses of the module that contains this code. It takes the linker's
-/// lock: never call it from a hook.
-pub(crate) fn module_of(code: usize) -> Option<(usize, usize)> {
-    let contains =
-        |module: &Module| module.segments.iter().any(|&(low, high)| (low..high).contains(&code));
-    let found = modules().into_iter().find(contains)?;
-    let low = found.segments.iter().map(|segment| segment.0).min()?;
-    Some((low, found.segments.iter().map(|segment| segment.1).max()?))
 }
 
 /// Returns the path of the module that defines a function of this name for the program.
@@ -191,18 +122,23 @@ fn path_of(module: &libc::Dl_info) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mem::sys::{module_of, modules};
 
     #[test]
     fn this_program_is_a_module_with_a_build_id() {
         let modules = modules();
         let here = this_program_is_a_module_with_a_build_id as *const () as usize;
-        let own = modules
-            .iter()
-            .find(|module| module.segments.iter().any(|&(low, high)| (low..high).contains(&here)));
+        let own = modules.iter().find(|module| module.contains(here));
         let own = own.expect("the program is loaded");
         assert!(own.path.contains("dmd"), "{}", own.path);
         assert!(own.build_id.as_ref().is_some_and(|id| id.len() >= 32), "{:?}", own.build_id);
+        assert!(own.is_program && modules[0].is_program);
+        let data = (&raw const DATA).addr();
+        assert!(own.data.iter().any(|&(low, high)| (low..high).contains(&data)));
+        assert!(!own.data.iter().any(|&(low, high)| (low..high).contains(&here)));
     }
+
+    static DATA: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
 
     #[test]
     fn notes_without_a_build_id_have_none() {

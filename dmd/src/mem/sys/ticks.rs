@@ -11,14 +11,11 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::process::monotonic;
+use super::Current;
+use super::system::{System, monotonic};
 
 /// True if ticks are of the counter, and not nanoseconds of the monotonic clock.
 static USES_COUNTER: AtomicBool = AtomicBool::new(false);
-
-/// The kernel's choice of a clock: the counter if it runs at a constant rate, and in step on all
-/// processors.
-const CHOICE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// Returns the time in ticks of a [`TickClock`]. Hooks may call it.
 #[inline]
@@ -64,8 +61,7 @@ impl Reading {
 impl TickClock {
     /// Chooses the clock of hooks, and begins to compare it with the monotonic one.
     pub(crate) fn begin() -> Self {
-        let is_trusted = cfg!(all(target_arch = "x86_64", not(miri)))
-            && std::fs::read_to_string(CHOICE).is_ok_and(|name| name.trim() == "tsc");
+        let is_trusted = cfg!(all(target_arch = "x86_64", not(miri))) && Current::trusts_counter();
         USES_COUNTER.store(is_trusted, Relaxed);
         TickClock { first: Reading::now(), scale: 1 << 32 }
     }

@@ -2,9 +2,8 @@
 //! address.
 #![expect(unsafe_code, reason = "reads memory by address")]
 
-use std::ptr;
-#[cfg(target_arch = "aarch64")]
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use super::Current;
+use super::system::{System, read_words_checked};
 
 /// Returns the word in memory at this address. Padding and uninitialised bytes have some value too.
 ///
@@ -28,7 +27,7 @@ pub(crate) fn word_from<const OFFSET: isize>(address: usize) -> usize {
     #[cfg(not(target_arch = "x86_64"))]
     let address = address.wrapping_add_signed(OFFSET);
     #[cfg(target_arch = "aarch64")]
-    let address = if tags_memory() { with_tag(address) } else { address };
+    let address = if Current::tags_memory() { with_tag(address) } else { address };
     #[cfg(target_arch = "aarch64")]
     // SAFETY: the caller ensures that the word is mapped; the instruction writes only a register.
     unsafe {
@@ -40,6 +39,13 @@ pub(crate) fn word_from<const OFFSET: isize>(address: usize) -> usize {
         word = 0;
     }
     word
+}
+
+/// Returns the return address that is `OFFSET` bytes from this address, as [`word_from`] does,
+/// without the signature that a processor may have added.
+#[inline(always)]
+pub(crate) fn return_address_from<const OFFSET: isize>(address: usize) -> usize {
+    word_from::<OFFSET>(address) & Current::RETURN_ADDRESS
 }
 
 /// Returns the bits that differ between a word and the one in memory, `OFFSET` bytes from this
@@ -64,25 +70,6 @@ pub(crate) fn differing_bits<const OFFSET: isize>(address: usize, word: usize) -
     }
 }
 
-/// Returns whether this processor has a tag for each 16 bytes of memory, which an address must have
-/// too in order to read them.
-#[cfg(target_arch = "aarch64")]
-fn tags_memory() -> bool {
-    const HWCAP2_MTE: libc::c_ulong = 1 << 18;
-    static IS_TAGGING: AtomicU8 = AtomicU8::new(UNKNOWN);
-    const UNKNOWN: u8 = 2;
-    match IS_TAGGING.load(Relaxed) {
-        UNKNOWN => {
-            // SAFETY: a plain call.
-            let features = unsafe { libc::getauxval(libc::AT_HWCAP2) };
-            let is_tagging = features & HWCAP2_MTE != 0;
-            IS_TAGGING.store(is_tagging.into(), Relaxed);
-            is_tagging
-        }
-        known => known == 1,
-    }
-}
-
 /// Returns an address of mapped memory with the memory's tag.
 #[cfg(target_arch = "aarch64")]
 fn with_tag(address: usize) -> usize {
@@ -97,41 +84,14 @@ fn with_tag(address: usize) -> usize {
 
 /// Reads the word at any address by a system call. Returns `None` if the address is not readable.
 pub(crate) fn read_word_checked(address: usize) -> Option<u64> {
-    let mut word = 0_u64;
-    let size = size_of_val(&word);
-    let here = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size };
-    let there = libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address), iov_len: size };
-    // SAFETY: `getpid` has no precondition.
-    let own = unsafe { libc::getpid() };
-    // SAFETY: the kernel checks the source range, and writes `size` bytes to `word`.
-    let read = unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) };
-    (usize::try_from(read) == Ok(size)).then_some(word)
-}
-
-/// Reads words from an aligned address by a system call. Returns how many words are readable.
-pub(crate) fn read_words_checked(address: usize, words: &mut [usize]) -> usize {
-    let size = size_of_val(words);
-    let here = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size };
-    let there = libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address), iov_len: size };
-    // SAFETY: `getpid` has no precondition.
-    let own = unsafe { libc::getpid() };
-    // SAFETY: the kernel checks the source range, and writes at most `size` bytes to `words`.
-    let read = unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) };
-    usize::try_from(read).unwrap_or(0) / size_of::<usize>()
+    let mut word = [0];
+    (read_words_checked(address, &mut word) == 1).then_some(word[0] as u64)
 }
 
 /// Returns whether the word at this address is readable. The kernel checks it, so an unmapped
 /// address causes no fault.
 pub(crate) fn is_readable(address: usize) -> bool {
-    let mut word = 0_usize;
-    let own = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<usize>() };
-    let there = libc::iovec { iov_base: ptr::without_provenance_mut(address), ..own };
-    // SAFETY: `getpid` has no precondition.
-    let process = unsafe { libc::getpid() };
-    // SAFETY: the kernel checks the source range, and writes the size of `word` to `word`.
-    let copied =
-        unsafe { libc::process_vm_readv(process, &raw const own, 1, &raw const there, 1, 0) };
-    copied == size_of::<usize>().cast_signed()
+    read_words_checked(address, &mut [0]) == 1
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ pub(crate) fn hash(
             return None;
         }
         let outer = sys::word_at(frame);
-        let instruction = sys::word_from::<RETURN_ADDRESS>(frame);
+        let instruction = sys::return_address_from::<RETURN_ADDRESS>(frame);
         if instruction.wrapping_sub(low) >= length {
             let end =
                 Registers { stack_pointer: frame + 2 * WORD, instruction, frame_pointer: outer };
@@ -143,7 +143,7 @@ fn outer_frame(registers: Registers, own: StackBounds) -> Option<Registers> {
         return None;
     }
     let frame_pointer = sys::word_at(frame);
-    let instruction = sys::word_from::<RETURN_ADDRESS>(frame);
+    let instruction = sys::return_address_from::<RETURN_ADDRESS>(frame);
     Some(Registers { stack_pointer: frame + 2 * WORD, instruction, frame_pointer })
 }
 

@@ -53,7 +53,7 @@ const FILES: Gate = Gate {
         // Opens existing files with flags.
         "dmd-analysis/src/symbols/module/file.rs",
         // A file without a name.
-        "dmd/src/collect/scan.rs",
+        "dmd/src/mem/sys/linux.rs",
         // The spool, in a private folder.
         "memreport-fleet/src/agent/spool.rs",
         // The socket gets its name.
