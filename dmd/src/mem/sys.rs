@@ -1,9 +1,10 @@
 //! The operating system. No other file of the crate differs between systems: `cargo xtask tidy
 //! systems`.
 //!
-//! `system` is the trait that each system implements, here `linux`. The other files are for
+//! `system` is the trait that each system implements: `linux` and `macos`. The other files are for
 //! all of them: `environment` reads variables, `memory` maps pages, `words` reads single words,
-//! `stacks` has the bounds of stacks, `modules` the loaded code, `ticks` is a cheap clock, `futex` waits, and `errno` keeps that variable.
+//! `stacks` has the bounds of stacks, `modules` the loaded code, `mach_o` reads its headers on
+//! macOS, `ticks` is a cheap clock, `futex` waits, and `errno` keeps that variable.
 
 mod system;
 #[cfg(not(loom))]
@@ -12,18 +13,24 @@ mod memory;
 mod words;
 mod stacks;
 mod modules;
+#[cfg(any(target_os = "macos", test))]
+mod mach_o;
 #[cfg(not(loom))]
 mod ticks;
 mod futex;
 mod errno;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 
 #[cfg(target_os = "linux")]
 use linux::Linux as Current;
+#[cfg(target_os = "macos")]
+use macos::MacOs as Current;
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("DMD runs on Linux; memreport measures and reports elsewhere, too");
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("DMD runs on Linux and macOS; memreport measures and reports elsewhere, too");
 
 #[cfg(not(loom))]
 pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
