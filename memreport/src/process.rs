@@ -1,7 +1,11 @@
 //! Reads the figures that the operating system and the allocator provide for the whole process.
 
 mod unavailable;
+// macOS has no such files. Their tests run there all the same.
+#[cfg_attr(target_os = "macos", allow(dead_code, reason = "`task` has most figures there"))]
 mod figures;
+#[cfg(target_os = "macos")]
+mod task;
 mod smaps;
 mod kinds;
 mod stacks;
@@ -10,13 +14,17 @@ pub(crate) mod environment;
 pub mod distinguished;
 pub(crate) mod minimize;
 
-pub(crate) use figures::{Faults, Rollup, age, faults, peak, rollup, statm};
+pub(crate) use figures::{Faults, Rollup, rollup};
+#[cfg(not(target_os = "macos"))]
+pub(crate) use figures::{age, faults, peak, sizes};
 pub(crate) use heap::{Heap, fraction, prepare};
 
 use crate::allocator::declaration::heap_counters;
 use crate::report::Report;
 use crate::report::reporter::Gathered;
 use kinds::Kinds;
+#[cfg(target_os = "macos")]
+pub(crate) use task::{age, faults, peak, sizes};
 
 /// Adds the reports that every process has. Figures that cannot be read are left out.
 pub(crate) fn report(gathered: &mut Gathered) {
@@ -34,7 +42,7 @@ pub(crate) fn report(gathered: &mut Gathered) {
 
 /// Returns the bytes in physical memory, if the system provides them.
 pub(crate) fn resident() -> Option<u64> {
-    Some(statm().ok()?.1)
+    Some(sizes().ok()?.1)
 }
 
 /// Adds the reports of resident memory by kind. The kernel counts pages for them.
@@ -48,7 +56,7 @@ pub(crate) fn report_mappings(gathered: &mut Gathered, anonymize: bool) {
 }
 
 fn report_figures(reports: &mut Vec<Report>) {
-    if let Ok((size, resident)) = statm() {
+    if let Ok((size, resident)) = sizes() {
         reports.push(Report::other("vsize", bytes(size), "Address space, used or not."));
         let description =
             "Memory of the process that is in physical memory, shared pages included.";
@@ -60,6 +68,13 @@ fn report_figures(reports: &mut Vec<Report>) {
             bytes(peak),
             "The most that was ever resident.",
         ));
+    }
+    #[cfg(target_os = "macos")]
+    if let Ok(footprint) = task::footprint() {
+        let description = "Memory that macOS charges to the process: written pages, compressed ones \
+                           too, without pages that can be read from files again. The figure of \
+                           Activity Monitor, from task_info.";
+        reports.push(Report::other("phys-footprint", bytes(footprint), description));
     }
     if let Ok(Faults { soft, hard }) = faults() {
         reports.push(Report::cumulative(

@@ -1,6 +1,9 @@
 //! Counts allocated and freed blocks and bytes, in one slot per thread so that threads do not
 //! contend.
-#![expect(unsafe_code, reason = "asks the C library which thread this is")]
+#![cfg_attr(
+    all(target_os = "linux", not(miri)),
+    expect(unsafe_code, reason = "asks the C library which thread this is")
+)]
 
 use core::cell::Cell;
 use core::ffi::c_void;

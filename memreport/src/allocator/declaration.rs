@@ -95,6 +95,7 @@ macro_rules! __declare_allocator {
             }
 
             #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+            #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
             #[used]
             static STAY_LOADED: extern "C" fn() = $crate::__private::stay_loaded;
 

@@ -10,7 +10,7 @@
 //! fn main() -> Result<(), memreport::distinguished::Unavailable> {
 //!     let blocks = vec![1_u8; 1000];
 //!     assert!(memreport::distinguished::heap_allocated()? >= 1000);
-//! #   if cfg!(target_os = "linux") {
+//! #   if cfg!(any(target_os = "linux", target_os = "macos")) {
 //!     println!("{} bytes are resident", memreport::distinguished::resident_fast()?);
 //! #   }
 //!     drop(blocks);
@@ -28,25 +28,25 @@ pub use crate::report::single_figure::{RefusedName, register, registered};
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/statm`.
+/// Fails without a readable `/proc/self/statm`; on macOS, if the kernel does not tell.
 pub fn vsize() -> Result<u64, Unavailable> {
-    Ok(process::statm()?.0)
+    Ok(process::sizes()?.0)
 }
 
 /// Returns the bytes in physical memory, shared pages included: a figure that the kernel maintains.
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/statm`.
+/// Fails without a readable `/proc/self/statm`; on macOS, if the kernel does not tell.
 pub fn resident_fast() -> Result<u64, Unavailable> {
-    Ok(process::statm()?.1)
+    Ok(process::sizes()?.1)
 }
 
 /// Returns the resident bytes. On Linux, it equals [`resident_fast`].
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/statm`.
+/// Fails without a readable `/proc/self/statm`; on macOS, if the kernel does not tell.
 pub fn resident() -> Result<u64, Unavailable> {
     resident_fast()
 }
@@ -55,7 +55,7 @@ pub fn resident() -> Result<u64, Unavailable> {
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/status`.
+/// Fails without a readable `/proc/self/status`; on macOS, if the kernel does not tell.
 pub fn resident_peak() -> Result<u64, Unavailable> {
     process::peak()
 }
@@ -66,7 +66,7 @@ pub fn resident_peak() -> Result<u64, Unavailable> {
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/smaps_rollup`.
+/// Fails without a readable `/proc/self/smaps_rollup`, which only Linux has.
 pub fn resident_unique() -> Result<u64, Unavailable> {
     Ok(process::rollup()?.unique)
 }
@@ -76,7 +76,7 @@ pub fn resident_unique() -> Result<u64, Unavailable> {
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/smaps_rollup`.
+/// Fails without a readable `/proc/self/smaps_rollup`, which only Linux has.
 pub fn pss() -> Result<u64, Unavailable> {
     Ok(process::rollup()?.pss)
 }
@@ -85,7 +85,7 @@ pub fn pss() -> Result<u64, Unavailable> {
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/smaps_rollup`.
+/// Fails without a readable `/proc/self/smaps_rollup`, which only Linux has.
 pub fn swap() -> Result<u64, Unavailable> {
     Ok(process::rollup()?.swap)
 }
@@ -95,7 +95,7 @@ pub fn swap() -> Result<u64, Unavailable> {
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/stat`.
+/// Fails without a readable `/proc/self/stat`; on macOS, if the kernel does not tell.
 pub fn page_faults_soft() -> Result<u64, Unavailable> {
     Ok(process::faults()?.soft)
 }
@@ -104,7 +104,7 @@ pub fn page_faults_soft() -> Result<u64, Unavailable> {
 ///
 /// # Errors
 ///
-/// Fails without a readable `/proc/self/stat`.
+/// Fails without a readable `/proc/self/stat`; on macOS, if the kernel does not tell.
 pub fn page_faults_hard() -> Result<u64, Unavailable> {
     Ok(process::faults()?.hard)
 }

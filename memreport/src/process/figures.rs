@@ -21,7 +21,7 @@ pub(crate) struct Faults {
 }
 
 /// Returns the bytes of address space and the resident bytes, from `/proc/self/statm`.
-pub(crate) fn statm() -> Result<(u64, u64), Unavailable> {
+pub(crate) fn sizes() -> Result<(u64, u64), Unavailable> {
     parsed("/proc/self/statm", |text| {
         let mut pages = text.split_ascii_whitespace().map(str::parse::<u64>);
         Some((pages.next()?.ok()? * page_size(), pages.next()?.ok()? * page_size()))

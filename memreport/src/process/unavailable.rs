@@ -7,16 +7,16 @@ use std::{fmt, io};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// The operating system's file cannot be read.
+    /// The operating system's file cannot be read, or its function fails.
     NotRead {
-        /// The file.
+        /// The file or the function.
         path: &'static str,
         /// The error of reading it.
         source: io::Error,
     },
-    /// The operating system's file does not contain the figure in the expected form.
+    /// The operating system's file or function does not contain the figure in the expected form.
     NotUnderstood {
-        /// The file.
+        /// The file or the function.
         path: &'static str,
     },
     /// The program declares no allocator, so blocks are not counted.

@@ -113,6 +113,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/measure/traversal.rs",
     "memreport/src/process/environment.rs",
     "memreport/src/process/figures.rs",
+    "memreport/src/process/task.rs",
     "memreport/src/report/c_api.rs",
     "memreport/src/report/counted_heap.rs",
     "memreport/src/report/counted_malloc.rs",
