@@ -26,12 +26,13 @@ struct Rule {
     check: fn(&Workspace) -> Outcome,
 }
 
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 17] = [
     Rule { name: "unsafe", check: unsafe_files::check },
     Rule { name: "environment", check: gates::check_environment },
     Rule { name: "private-files", check: gates::check_files },
     Rule { name: "foreign-files", check: gates::check_foreign_files },
     Rule { name: "terminal-text", check: gates::check_terminal_text },
+    Rule { name: "systems", check: gates::check_systems },
     Rule { name: "first-lines", check: names::check_first_lines },
     Rule { name: "vague-names", check: names::check_vague },
     Rule { name: "openers", check: openers::check },
@@ -93,6 +94,7 @@ mod tests {
         new_files_behind_gates "private-files",
         files_of_dumps_behind_gates "foreign-files",
         text_of_terminals_behind_gates "terminal-text",
+        conditions_on_the_system_in_one_folder "systems",
         a_first_line_in_every_file "first-lines",
         vague_names_out "vague-names",
         doc_openers_plain "openers",

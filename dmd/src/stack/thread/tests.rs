@@ -80,6 +80,7 @@ fn the_trackers_own_threads_are_marked() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "writes to a file of Linux")]
 fn a_thread_reads_its_name_once_for_each_change_of_limits() {
     on_thread("before", |thread| {
         let number = thread.number();

@@ -1,9 +1,9 @@
 //! Gates: the few files that may read the environment, create files with contents of the heap, open
-//! files that a dump names, or write to a terminal.
+//! files that a dump names, write to a terminal, or differ between operating systems.
 //!
 //! The first ignore every variable in programs with more privileges than their starter. The second
 //! create private files with random names. The third read regular files up to a limit. The fourth
-//! escape foreign text.
+//! escape foreign text. The fifth implement one trait.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +17,9 @@ struct Gate {
     crates: &'static [&'static str],
     /// The files that may call the functions, sorted.
     files: &'static [&'static str],
+    /// A folder whose files may call the functions, and the file of its name; empty if there is
+    /// none.
+    folder: &'static str,
     /// Modules or types, each with its functions: `env::var`.
     functions: &'static [(&'static str, &'static [&'static str])],
     /// Words that are not allowed at all.
@@ -27,6 +30,7 @@ struct Gate {
 const ENVIRONMENT: Gate = Gate {
     crates: &["memreport", "memreport-derive", "dmd", "dmd-analysis"],
     files: &["dmd/src/mem/sys/environment.rs", "memreport/src/process/environment.rs"],
+    folder: "",
     functions: &[("env", &["var", "var_os", "vars", "vars_os", "temp_dir", "{", "*"])],
     words: &["getenv", "secure_getenv", "environ"],
 };
@@ -60,6 +64,7 @@ const FILES: Gate = Gate {
         "memreport/src/serve.rs",
         "memreport/src/snapshot/files.rs",
     ],
+    folder: "",
     functions: &[
         ("File", &["create", "create_new", "options"]),
         ("fs", &["write", "copy", "rename", "hard_link", "set_permissions"]),
@@ -76,6 +81,7 @@ const FOREIGN_FILES: Gate = Gate {
         "dmd-analysis/src/read.rs",
         "dmd-analysis/src/symbols/module/file.rs",
     ],
+    folder: "",
     functions: &[
         ("File", &["open", "options"]),
         ("fs", &["read", "read_to_string", "read_dir", "File", "{", "*"]),
@@ -118,8 +124,19 @@ const TERMINAL_TEXT: Gate = Gate {
         // Pipes of an engine.
         "memreport-fleet/src/query/engine.rs",
     ],
+    folder: "",
     functions: &[("io", &["stdout", "stderr"])],
     words: &["println", "eprintln", "stdout", "machine_bytes", "ratatui"],
+};
+
+/// Conditions on the operating system, in the tracker. Elsewhere one would be forgotten when a
+/// system is added, which has to implement the trait and nothing else.
+const SYSTEMS: Gate = Gate {
+    crates: &["dmd"],
+    files: &[],
+    folder: "dmd/src/mem/sys",
+    functions: &[],
+    words: &["target_env", "target_family", "target_os", "target_vendor"],
 };
 
 /// Checks that no library reads the environment outside its gate. Tests do not count.
@@ -142,15 +159,23 @@ pub(crate) fn check_terminal_text(workspace: &Workspace) -> Outcome {
     TERMINAL_TEXT.check(workspace)
 }
 
+/// Checks that the tracker has its conditions on the system in one folder. Tests do not count.
+pub(crate) fn check_systems(workspace: &Workspace) -> Outcome {
+    SYSTEMS.check(workspace)
+}
+
 impl Gate {
     fn check(&self, workspace: &Workspace) -> Outcome {
         let (mut offenders, mut used) = (Vec::new(), BTreeSet::new());
+        let mut uses_folder = self.folder.is_empty();
         for name in self.crates {
             let folder = format!("{name}/src");
             for source in workspace.below(&folder).filter(|source| !source.is_test()) {
                 for token in self.calls(&source.text) {
                     if self.files.contains(&source.path.as_str()) {
                         used.insert(source.path.as_str());
+                    } else if self.has_in_folder(&source.path) {
+                        uses_folder = true;
                     } else {
                         offenders.push(format!("{}:{}: {}", source.path, token.line, token.text));
                     }
@@ -159,10 +184,20 @@ impl Gate {
         }
         let unused = self.files.iter().filter(|file| !used.contains(*file));
         offenders.extend(unused.map(|file| format!("{file}: is listed and needs no gate")));
+        if !uses_folder {
+            offenders.push(format!("{}: is listed and needs no gate", self.folder));
+        }
         if !self.files.is_sorted() {
             offenders.push("the list is not sorted".to_owned());
         }
-        Outcome::none_of(offenders).with_summary(format!("{} gates", self.files.len()))
+        let gates = self.files.len() + usize::from(!self.folder.is_empty());
+        Outcome::none_of(offenders).with_summary(format!("{gates} gates"))
+    }
+
+    /// Returns whether the file is in the folder of this gate, or has its name.
+    fn has_in_folder(&self, path: &str) -> bool {
+        let rest = path.strip_prefix(self.folder).filter(|_| !self.folder.is_empty());
+        rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
     }
 
     /// Returns the functions of this gate in a source.
@@ -267,5 +302,28 @@ mod tests {
         ] {
             assert_eq!(offenders(&TERMINAL_TEXT, path, text), expected, "{path}: {text}");
         }
+    }
+
+    #[test]
+    fn a_condition_on_the_system_outside_its_folder_is_seen() {
+        let condition = "#[cfg(target_os = \"linux\")]\nfn a() {}";
+        let found = |path: &str, text: &str| {
+            let files = [("dmd/src/mem/sys.rs", condition), (path, text)];
+            check_systems(&Workspace::of(&files)).offenders.join("; ")
+        };
+        for (path, text, expected) in [
+            ("dmd/src/hook.rs", condition, "dmd/src/hook.rs:1: target_os"),
+            ("dmd/src/mem/system.rs", condition, "dmd/src/mem/system.rs:1: target_os"),
+            ("dmd/src/a.rs", "\nif cfg!(target_env = \"musl\") {}", "dmd/src/a.rs:2: target_env"),
+            ("dmd/src/mem/sys/linux/threads.rs", condition, ""),
+            ("dmd/src/a.rs", "// target_os\nlet target = \"target_os\";", ""),
+            ("dmd/src/a.rs", "#[cfg(target_arch = \"x86_64\")]\nfn a() {}", ""),
+            ("dmd/src/a.rs", "#[cfg(test)]\nmod tests { cfg!(target_os) }", ""),
+            ("memreport/src/a.rs", condition, ""),
+        ] {
+            assert_eq!(found(path, text), expected, "{path}: {text}");
+        }
+        let outcome = check_systems(&Workspace::of(&[("dmd/src/a.rs", "fn a() {}")]));
+        assert_eq!(outcome.offenders, ["dmd/src/mem/sys: is listed and needs no gate"]);
     }
 }
