@@ -55,7 +55,7 @@ cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and 
 cargo xtask mutants again             those that the last sample missed or did not run
 cargo xtask mutants sums              the sums of the last sample
 cargo xtask features                  memreport's features alone and in pairs: minutes
-cargo xtask platforms [NAME…]         the libraries' tests for musl, aarch64 (under QEMU) and Windows (under Wine): minutes
+cargo xtask platforms [NAME…]         the libraries' tests for musl, aarch64 (under QEMU) and Windows (under Wine), compiled for macOS: minutes
 cargo xtask api [--bless]             the public items of each library, compared with docs/api
 cargo xtask semver [REVISION]         whether the versions allow the changes of public items since the last tag
 cargo xtask deny                      licences, sources and versions of all dependencies, as deny.toml allows them

@@ -1,9 +1,11 @@
 //! `cargo xtask platforms [NAME…]`: the libraries' tests built for other systems, and run here by
 //! an emulator or as they are. Where there is a tracker, so are the checks of stacks and of books.
+//! For macOS they are compiled and not run.
 //!
 //! A test that cannot pass there is listed in `platforms/known.txt` with the reason. Any other
 //! failure is one of ours.
 
+mod compiled;
 mod programs;
 
 use std::collections::BTreeSet;
@@ -12,6 +14,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use self::compiled::COMPILED;
 use crate::build;
 use crate::failure::Failure;
 use crate::on_path;
@@ -67,13 +70,14 @@ const KNOWN: &str = include_str!("platforms/known.txt");
 /// Runs the tests of all platforms, or of those that are named. Returns `false` if a test fails
 /// that should pass.
 pub(crate) fn run(names: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
-    let all = PLATFORMS.map(|platform| platform.name);
+    let run_here = PLATFORMS.iter().map(|platform| platform.name);
+    let all: Vec<_> = run_here.chain(COMPILED.iter().map(|system| system.name)).collect();
     if let Some(unknown) = names.iter().find(|name| !all.contains(name)) {
         return Err(format!("no platform {unknown}; there are {}", all.join(", ")).into());
     }
     let mut holds = true;
-    let is_wanted = |platform: &&Platform| names.is_empty() || names.contains(&platform.name);
-    for platform in PLATFORMS.iter().filter(is_wanted) {
+    let is_wanted = |name: &str| names.is_empty() || names.contains(&name);
+    for platform in PLATFORMS.iter().filter(|platform| is_wanted(platform.name)) {
         if let Some(missing) = missing(platform)? {
             writeln!(out, "{}: not run: {missing}", platform.name)?;
             continue;
@@ -83,6 +87,9 @@ pub(crate) fn run(names: &[&str], out: &mut dyn Write) -> Result<bool, Failure> 
         if platform.has_tracker {
             holds &= programs::run(platform, out)?;
         }
+    }
+    for system in COMPILED.iter().filter(|system| is_wanted(system.name)) {
+        holds &= compiled::run(system, out)?;
     }
     Ok(holds)
 }
@@ -94,10 +101,14 @@ fn missing(platform: &Platform) -> Result<Option<String>, Failure> {
             return Ok(Some(missing));
         }
     }
+    Ok(lacks_target(platform.target))
+}
+
+/// Returns the remedy, if the standard library of a target is missing.
+fn lacks_target(target: &str) -> Option<String> {
     let installed = Command::new("rustup").args(["target", "list", "--installed"]).output();
-    let target = platform.target;
     let has = installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains(target));
-    Ok((!has).then(|| format!("the target is missing: rustup target add {target}")))
+    (!has).then(|| format!("the target is missing: rustup target add {target}"))
 }
 
 /// The outcomes of a platform's tests.
@@ -136,10 +147,7 @@ fn cargo(platform: &Platform, words: &[&str]) -> Command {
 
 /// Returns a command of cargo that builds and runs for a platform.
 fn cargo_for(platform: &Platform, words: &[&str]) -> Command {
-    let mut cargo = build::cargo();
-    cargo.args(words).args(["--target", platform.target]);
-    // A folder of its own: flags are other ones there, and so are the builds of build scripts.
-    cargo.env("CARGO_TARGET_DIR", folder()).env("CARGO_INCREMENTAL", "0");
+    let mut cargo = cargo_to(platform.target, words);
     let variable = platform.target.to_uppercase().replace('-', "_");
     for (end, value) in [("LINKER", platform.linker), ("RUNNER", platform.runner)] {
         if let Some(value) = value {
@@ -151,6 +159,15 @@ fn cargo_for(platform: &Platform, words: &[&str]) -> Command {
     }
     // Wine tells of each thing that it lacks.
     cargo.env("WINEDEBUG", "-all").env("WINEPATH", folder().join(STAND_IN));
+    cargo
+}
+
+/// Returns a command of cargo for a target.
+fn cargo_to(target: &str, words: &[&str]) -> Command {
+    let mut cargo = build::cargo();
+    cargo.args(words).args(["--target", target]);
+    // A folder of its own: flags are other ones there, and so are the builds of build scripts.
+    cargo.env("CARGO_TARGET_DIR", folder()).env("CARGO_INCREMENTAL", "0");
     cargo
 }
 
