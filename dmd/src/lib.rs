@@ -57,7 +57,8 @@
 //! | `--mode=profile` | an unbiased sample, one byte in 512 KiB | 1.06 to 1.10 |
 //!
 //! A live block takes at most 25 bytes of the tracker's own memory with glibc, and a stack about a
-//! hundred nanoseconds. `--stacks=partial` reduces the ratio to 1.25 to 1.3. Tracking is for Linux.
+//! hundred nanoseconds. `--stacks=partial` reduces the ratio to 1.25 to 1.3. Tracking is for Linux;
+//! on macOS it compiles, and nobody has run it.
 //!
 //! # Features
 //!
