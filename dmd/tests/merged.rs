@@ -1,5 +1,5 @@
 //! Functions that the linker merged, in the names of a program's own allocations.
-#![cfg(target_arch = "x86_64")]
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![expect(unsafe_code, reason = "functions in assembly")]
 
 use dmd::census::{function_names, type_names};

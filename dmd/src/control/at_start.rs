@@ -104,7 +104,7 @@ fn begin(arguments: *const *const c_char, catches_signals: bool) {
         walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));
         own_frames::learn();
     }
-    run::keep_marker();
+    sys::keep_marks();
     record::start_from_variable();
     saves::start_from_variable();
     run::connect(catches_signals);

@@ -34,7 +34,6 @@ use self::line_buffer::LineBuffer;
 use super::sudden_exit;
 use crate::collect::Dump;
 use crate::dump::{beside, on_saved};
-use crate::hook::preloaded::TRACKER;
 use crate::mem::{signals, sys};
 
 /// The environment variable with the folder of the socket.
@@ -236,39 +235,8 @@ fn signal_name(signal: c_int) -> &'static str {
     }
 }
 
-/// The marker of programs with DMD. `about-memory run` looks for it in the file of a program.
-#[used]
-#[expect(unsafe_code, reason = "a section of its own, to be found in the file")]
-// SAFETY: plain bytes in a section that no other code defines.
-#[unsafe(link_section = ".memreport.dmd")]
-static MARKER: [u8; 4] = *b"DMD1";
-
-/// The name of the section that marks a program with DMD.
+/// The name of the section that marks a program with DMD, in ELF files.
 pub const MARKER_SECTION: &str = ".memreport.dmd";
-
-/// Keeps the marker, and puts the same into the program as an ELF note, which is in memory when the
-/// program runs: a preloaded tracker looks for it.
-///
-/// The note is no static: sanitizers put bytes behind statics, also between notes.
-#[inline(never)]
-pub(crate) fn keep_marker() {
-    std::hint::black_box(&MARKER);
-    #[cfg(not(miri))]
-    #[expect(unsafe_code, reason = "a note in a section of its own")]
-    // SAFETY: no instruction: a note of the usual form in a section for notes.
-    unsafe {
-        std::arch::asm!(
-            ".pushsection .note.memreport,\"a\",%note",
-            ".p2align 2",
-            ".long 12, 0, {kind}",
-            ".asciz \"memreport\"",
-            ".zero 2",
-            ".popsection",
-            kind = const TRACKER,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -38,7 +38,7 @@ pub(crate) fn is_wanted() -> bool {
 
 /// Returns whether the program declares DMD itself. Hooks may call it.
 pub(crate) fn program_has_tracker() -> bool {
-    sys::program_note(NOTE_NAME, TRACKER).is_some()
+    sys::program_note(NOTE_NAME, sys::TRACKER_NOTE).is_some()
 }
 
 /// The hooks of the program; null before they are looked for, and [`NONE`] if there are none.
@@ -97,9 +97,6 @@ fn is_selected() -> bool {
 
 /// The name of the note in programs that declare DMD. It ends in zeros to a multiple of four.
 pub(crate) const NOTE_NAME: [u8; 12] = *b"memreport\0\0\0";
-
-/// The kind of the note that marks programs with DMD.
-pub(crate) const TRACKER: u32 = 1;
 
 /// The kind of the note that leads to the hooks for the functions of C.
 const C_HEAP_HOOKS: u32 = 2;

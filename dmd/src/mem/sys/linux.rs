@@ -157,6 +157,10 @@ impl System for Linux {
         modules::program_note(name, kind)
     }
 
+    fn keep_marks() {
+        modules::keep_marks();
+    }
+
     fn open_program() -> io::Result<File> {
         File::open("/proc/self/exe")
     }

@@ -144,6 +144,10 @@ impl System for MacOs {
         None
     }
 
+    fn keep_marks() {
+        images::keep_marks();
+    }
+
     /// Opens the file by its path at the start of the program: it may be another file by now.
     fn open_program() -> io::Result<File> {
         File::open(std::env::current_exe()?)

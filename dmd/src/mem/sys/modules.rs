@@ -45,6 +45,9 @@ pub(crate) struct FoundModule {
     pub(crate) fingerprint: Option<u64>,
 }
 
+/// The kind of the note that marks programs with DMD.
+pub(crate) const TRACKER_NOTE: u32 = 1;
+
 /// Returns bytes in hexadecimal.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

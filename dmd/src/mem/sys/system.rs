@@ -144,6 +144,10 @@ system! {
     /// for as long as the program runs; `None` on systems without such notes. Hooks may call it.
     fn program_note(name: [u8; 12], kind: u32) -> Option<&'static [u8]>;
 
+    /// Keeps the marks of programs with DMD: a section, by which `about-memory run` recognises the
+    /// file of one, and a note for [`program_note`], where there are notes.
+    fn keep_marks();
+
     /// Opens the program's own file, which may have another name by now.
     fn open_program() -> io::Result<File>;
 

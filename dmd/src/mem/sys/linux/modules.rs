@@ -11,7 +11,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-use crate::mem::sys::modules::{Module, build_id, hexadecimal, notes_in};
+use crate::mem::sys::modules::{Module, TRACKER_NOTE, build_id, hexadecimal, notes_in};
 
 /// Returns the loaded modules. It takes the linker's lock: never call it from a hook.
 pub(super) fn all() -> Vec<Module> {
@@ -101,4 +101,33 @@ pub(super) fn range_of(code: usize) -> Option<(usize, usize)> {
     let found = all().into_iter().find(|module| module.contains(code))?;
     let low = found.segments.iter().map(|segment| segment.0).min()?;
     Some((low, found.segments.iter().map(|segment| segment.1).max()?))
+}
+
+/// The marker of programs with DMD. `about-memory run` looks for it in the file of a program.
+#[used]
+// SAFETY: plain bytes in a section that no other code defines.
+#[unsafe(link_section = ".memreport.dmd")]
+static MARKER: [u8; 4] = *b"DMD1";
+
+/// Keeps the marker, and puts the same into the program as an ELF note, which is in memory when the
+/// program runs: a preloaded tracker looks for it.
+///
+/// The note is no static: sanitizers put bytes behind statics, also between notes.
+#[inline(never)]
+pub(super) fn keep_marks() {
+    std::hint::black_box(&MARKER);
+    #[cfg(not(miri))]
+    // SAFETY: no instruction: a note of the usual form in a section for notes.
+    unsafe {
+        std::arch::asm!(
+            ".pushsection .note.memreport,\"a\",%note",
+            ".p2align 2",
+            ".long 12, 0, {kind}",
+            ".asciz \"memreport\"",
+            ".zero 2",
+            ".popsection",
+            kind = const TRACKER_NOTE,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
 }

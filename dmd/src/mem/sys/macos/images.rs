@@ -158,6 +158,18 @@ pub(super) fn function_start(code: usize) -> Option<usize> {
     Some(start + *functions.get(behind.checked_sub(1)?)? as usize)
 }
 
+/// The marker of programs with DMD, in their files.
+#[used]
+// SAFETY: plain bytes in a section that no other code defines.
+#[unsafe(link_section = "__DATA,__memreport_dmd")]
+static MARKER: [u8; 4] = *b"DMD1";
+
+/// Keeps the marker.
+#[inline(never)]
+pub(super) fn keep_marks() {
+    std::hint::black_box(&MARKER);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,5 @@
 //! Rules of hand-written unwind information, in the forms that compilers and the C library use.
+#![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "names labels in assembly")]
 
 use std::arch::global_asm;
