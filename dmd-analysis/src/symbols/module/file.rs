@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 #[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Component, Path, Prefix};
 
 /// The largest file that is read: about twice Firefox's largest library with debug information.
 pub(crate) const LARGEST: u64 = 4 << 30;
@@ -22,6 +22,10 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    if is_of_another_machine(path) {
+        let message = "it is on another machine: copy it, or give its share a drive letter";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
     // Opening a device can have effects, so look before.
     check(&fs::metadata(path)?, limit)?;
     // The path may name another file by now: a pipe must not block, and no terminal is adopted.
@@ -31,6 +35,13 @@ fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = options.read(true).open(path)?;
     let size = check(&file.metadata()?, limit)?;
     read_now(file, size)
+}
+
+/// Returns whether a path of Windows names a share, `\\server\share`, or a device. Opening a share
+/// sends the user's name, and a proof of the password, to any server.
+fn is_of_another_machine(path: &Path) -> bool {
+    let Some(Component::Prefix(prefix)) = path.components().next() else { return false };
+    !matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_))
 }
 
 /// Returns the size of a regular file.
@@ -52,6 +63,24 @@ fn read_now(file: File, size: u64) -> io::Result<Vec<u8>> {
     bytes.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX))?;
     file.take(size).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(windows)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_devices_are_not_opened() {
+        let program = std::env::current_exe().unwrap();
+        assert!(!read(&program).unwrap().is_empty());
+        // This machine has no such share, but opening it would fail with another message.
+        let shares = [r"\\localhost\c$\a.so", "//localhost/c$/a.so", r"\\?\UNC\localhost\c$\a.so"];
+        for path in shares.into_iter().chain([r"\\.\NUL", r"\\.\pipe\a"]) {
+            let error = read(Path::new(path)).unwrap_err();
+            assert!(error.to_string().starts_with("it is on another machine"), "{path}: {error}");
+        }
+    }
 }
 
 #[cfg(unix)]
