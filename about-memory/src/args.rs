@@ -9,7 +9,6 @@ use crate::command::check::CheckArgs;
 use crate::command::convert::export::ExportArgs;
 use crate::command::convert::metrics::MetricsArgs;
 use crate::command::convert::symbolicate::SymbolicateArgs;
-use crate::command::external::ExternalArgs;
 use crate::command::flags::GlobalArgs;
 use crate::command::heap::census::CensusArgs;
 use crate::command::heap::coverage::CoverageArgs;
@@ -18,19 +17,6 @@ use crate::command::heap::dominators::DominatorsArgs;
 use crate::command::heap::records::RecordsArgs;
 use crate::command::heap::tree::HeapTreeArgs;
 use crate::command::heap::why_alive::WhyAliveArgs;
-use crate::command::launch::preload::PreloadArgs;
-use crate::command::launch::record::RecordArgs;
-use crate::command::launch::run::RunArgs;
-use crate::command::process::attach::AttachArgs;
-use crate::command::process::call::CallArgs;
-use crate::command::process::inspect::InspectArgs;
-use crate::command::process::log::LogArgs;
-use crate::command::process::minimize::MinimizeArgs;
-use crate::command::process::ps::PsArgs;
-use crate::command::process::snapshot::SnapshotArgs;
-#[cfg(feature = "top")]
-use crate::command::process::top::TopArgs;
-use crate::command::process::track::TrackArgs;
 use crate::command::shell::completions::CompletionsArgs;
 use crate::command::shell::man::ManArgs;
 use crate::command::view::diff::DiffArgs;
@@ -41,6 +27,7 @@ use crate::command::view::page::serve::PageServeArgs;
 use crate::command::view::recording::RecordingArgs;
 use crate::command::view::show::ShowArgs;
 use crate::command::view::tree::TreeArgs;
+use crate::command::{FleetCommand, LaunchCommand, ProcessCommand};
 use crate::context::{Context, Surface, Words};
 use crate::error::Failure;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -87,35 +74,14 @@ pub enum Command {
     /// Explain resident memory (RSS) and its growth
     #[command(alias = "resident")]
     ExplainRss(ExplainRssArgs),
-    /// Run a program and show its memory and dark matter
-    Run(RunArgs),
-    /// Record the allocations of a program over time
-    Record(RecordArgs),
-    /// Write the library that tracks programs without DMD
-    Preload(PreloadArgs),
+    /// A command that starts a program.
+    #[command(flatten)]
+    Launch(LaunchCommand),
     /// Summarise a recording: sums, peak, lifetimes
     Recording(RecordingArgs),
-    /// List running programs with an open memreport socket
-    Ps(PsArgs),
-    /// Watch the report of a running program in a terminal
-    #[cfg(feature = "top")]
-    #[command(alias = "live")]
-    Top(TopArgs),
-    /// Save reports and dumps of running programs
-    Snapshot(SnapshotArgs),
-    /// Ask a program to release caches and unused heap
-    Minimize(MinimizeArgs),
-    /// Turn heap tracking on or off in a running program
-    Track(TrackArgs),
-    /// Track a running program that has no DMD
-    Attach(AttachArgs),
-    /// Print the heap of a running process that is not prepared
-    Inspect(InspectArgs),
-    /// Print the allocations of a running program
-    Log(LogArgs),
-    /// Send a command to a running program
-    #[command(alias = "ask")]
-    Call(CallArgs),
+    /// A command for a running process.
+    #[command(flatten)]
+    Process(ProcessCommand),
     /// Show the heap of a program as a typed tree, by owner
     Tree(TreeArgs),
     /// Change a program's source so that its heap is reported
@@ -130,12 +96,9 @@ pub enum Command {
     Symbolicate(SymbolicateArgs),
     /// Compare a report with a budget; exit status 1 if over
     Check(CheckArgs),
-    /// Ship snapshots of this host's programs (memreport-fleet)
-    #[command(disable_help_flag = true)]
-    Agent(ExternalArgs),
-    /// Answer a question about a fleet (memreport-fleet)
-    #[command(disable_help_flag = true)]
-    Fleet(ExternalArgs),
+    /// A command about a fleet of programs.
+    #[command(flatten)]
+    Fleet(FleetCommand),
     /// Print the script that completes words in a shell
     Completions(CompletionsArgs),
     /// Write the manual pages
@@ -286,20 +249,9 @@ impl Command {
             #[cfg(feature = "serve")]
             Command::Page(PageCommand::Serve(args)) | Command::Serve(args) => args.run(context),
             Command::ExplainRss(args) => args.run(context),
-            Command::Run(args) => args.run(context),
-            Command::Record(args) => args.run(context),
-            Command::Preload(args) => args.run(context),
+            Command::Launch(command) => command.run(context),
             Command::Recording(args) => args.run(context),
-            Command::Ps(args) => args.run(context),
-            #[cfg(feature = "top")]
-            Command::Top(args) => args.run(context),
-            Command::Snapshot(args) => args.run(context),
-            Command::Minimize(args) => args.run(context),
-            Command::Track(args) => args.run(context),
-            Command::Attach(args) => args.run(context),
-            Command::Inspect(args) => args.run(context),
-            Command::Log(args) => args.run(context),
-            Command::Call(args) => args.run(context),
+            Command::Process(command) => command.run(context),
             Command::Tree(args) => args.run(context),
             Command::Annotate(args) => args.run(context),
             Command::Heap(args) => args.run(context),
@@ -307,8 +259,7 @@ impl Command {
             Command::Metrics(args) => args.run(context),
             Command::Symbolicate(args) => args.run(context),
             Command::Check(args) => args.run(context),
-            Command::Agent(args) => args.run("agent", context),
-            Command::Fleet(args) => args.run("query", context),
+            Command::Fleet(command) => command.run(context),
             Command::Completions(args) => args.run(context),
             Command::Man(args) => args.run(Cli::command_with_help(), context),
             Command::HeapDiff(args) => HeapCommand::Diff(args).run(context),

@@ -1,5 +1,10 @@
 //! Holds what all commands share: the writers of answers and notes, and the terminal.
 
+#[cfg(unix)]
+mod console;
+#[cfg(not(unix))]
+#[path = "context/windows_console.rs"]
+mod console;
 mod pager;
 mod start;
 
@@ -25,6 +30,8 @@ pub struct Context<'w> {
 pub struct Terminal {
     /// The width in columns, if the terminal reports one.
     pub columns: Option<usize>,
+    /// True if it acts on the escape sequences of colours.
+    pub has_colours: bool,
 }
 
 /// The condition for colours.
@@ -73,7 +80,11 @@ impl<'w> Context<'w> {
         match self.colour {
             Colour::Always => true,
             Colour::Never => false,
-            Colour::Auto => is_coloured(self.terminal.is_some(), |name| std::env::var_os(name)),
+            Colour::Auto => {
+                is_coloured(self.terminal.is_some_and(|found| found.has_colours), |name| {
+                    std::env::var_os(name)
+                })
+            }
         }
     }
 
@@ -107,9 +118,8 @@ impl Terminal {
         if !stdout.is_terminal() {
             return None;
         }
-        let size = rustix::termios::tcgetwinsize(&stdout).ok();
-        let columns = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
-        Some(Terminal { columns })
+        let columns = console::columns(&stdout).filter(|&columns| columns > 0);
+        Some(Terminal { columns, has_colours: console::has_colours() })
     }
 }
 

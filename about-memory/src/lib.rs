@@ -19,6 +19,11 @@
 //! * [`args`] puts the commands together to the command line.
 //! * [`cargo`] is `cargo memreport`: it builds programs, and hands them to the commands.
 
+#![cfg_attr(
+    not(unix),
+    expect(dead_code, unused_imports, reason = "helpers of the commands that only Unix has")
+)]
+
 pub mod error;
 pub mod context;
 pub mod report;
@@ -30,6 +35,10 @@ mod inject;
 pub mod render;
 pub mod command;
 pub mod args;
+#[cfg(unix)]
+pub mod cargo;
+#[cfg(not(unix))]
+#[path = "cargo/elsewhere.rs"]
 pub mod cargo;
 
 pub use args::Cli;

@@ -10,6 +10,6 @@ pub(crate) mod coverage;
 pub(crate) mod owners;
 pub(crate) mod recording;
 pub(crate) mod process;
-#[cfg(feature = "top")]
+#[cfg(all(unix, feature = "top"))]
 pub(crate) mod terminal;
 pub(crate) mod page;

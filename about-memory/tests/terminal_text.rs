@@ -1,10 +1,8 @@
 //! Names of strangers in reports, dumps, recordings and programs reach no terminal as they are.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::{Command, Output};
-use std::thread;
 
 /// A window title, "clear the screen", the same by C1, and characters that reorder the line.
 const HOSTILE: &str = "\x1b]0;t\x07\x1b[2J\u{9b}2J\u{7f}\r\u{202e}\u{2066}\u{200f}\u{61c}";
@@ -54,35 +52,6 @@ fn recording() -> String {
     )
 }
 
-/// Answers every request as a program whose every word is hostile.
-fn serve(listener: UnixListener) {
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut line = String::new();
-            BufReader::new(&stream).read_line(&mut line).unwrap();
-            let name = json();
-            let answer = if line.contains("\"status\"") {
-                format!(
-                    r#"{{"protocol":1,"pid":{},"name":"s{name}","commands":[{{"name":"c{name}","description":"d{name}"}}],
-                    "tracking":"t{name}","heap_allocated":1,"heap_blocks":1,"resident":1,"saved":["v{name}"]}}"#,
-                    std::process::id()
-                )
-            } else if line.contains("\"report\"") {
-                report()
-            } else if line.contains("\"minimize\"") {
-                HOSTILE.to_owned()
-            } else {
-                let _ = writeln!(stream, r#"{{"error":"e{name}"}}"#);
-                continue;
-            };
-            let header = format!(r#"{{"ok":[{{"name":"report","bytes":{}}}]}}"#, answer.len());
-            // The client may have gone.
-            let _ = write!(stream, "{header}\n{answer}");
-        }
-    });
-}
-
 fn unsafe_character(text: &str) -> Option<char> {
     text.chars().find(|c| match c {
         '\n' | '\t' => false,
@@ -107,7 +76,6 @@ fn no_command_prints_what_a_terminal_acts_on() {
         {"req":40,"alloc":"L","addr":"2000","thread":1}"#;
     let reported =
         r#"{"req":4000,"slop":96,"alloc":"L","thread":1,"reps":["R"]},{"req":50,"alloc":"L"}"#;
-    let hostile = format!("f{HOSTILE}");
     file("report.json", &report());
     file("more.json", &report().replace("77", "99").replace("3000000", "9000000"));
     file("dump.json", &dump("dark-matter", reported));
@@ -116,12 +84,7 @@ fn no_command_prints_what_a_terminal_acts_on() {
     file("scan.json", &dump("scan", pointing));
     file("a.rec", &recording());
     file("broken.json", &format!("{{\"version\":5,\"{}\":{{", json()));
-    file(&hostile, "{}");
     file("budget.toml", "[[ceiling]]\npath = \"explicit/**\"\nmax = \"1 B\"\n");
-    let pid = std::process::id();
-    let socket = directory.path().join(format!("memreport-{pid}.sock"));
-    serve(UnixListener::bind(socket).unwrap());
-    let (pid, folder) = (pid.to_string(), directory.path().to_str().unwrap());
     let commands: &[&[&str]] = &[
         &["report.json"],
         &["report.json", "--verbose"],
@@ -139,7 +102,6 @@ fn no_command_prints_what_a_terminal_acts_on() {
         &["heap", "records", "dump.json"],
         &["heap", "records", "--explain", "dump.json"],
         &["heap", "records", "--json", "dump.json"],
-        &["heap", "records", "dump.json", "-o", "/dev/stdout"],
         &["heap", "records", "--by", "function", "live.json"],
         &["heap", "coverage", "dump.json"],
         &["heap", "coverage", "dump.json", "--markdown"],
@@ -153,23 +115,21 @@ fn no_command_prints_what_a_terminal_acts_on() {
         &["recording", "a.rec", "--json"],
         &["heap", "tree", "broken.json"],
         &["broken.json"],
-        &["heap", "tree", &hostile],
-        &[&hostile],
-        &["missing", &hostile],
-        &["ps", "--folder", folder, &hostile],
-        &["ps", "--folder", folder],
-        &["ps", "--folder", folder, "--json"],
-        &[&pid],
-        &["call", &pid],
-        &["call", &pid, "c"],
-        &["minimize", &pid],
-        &["track", &pid, &hostile],
     ];
+    let printed = printed_safely(directory.path(), commands);
+    // The names are shown, not dropped.
+    for name in ["load␛]0;t␇␛[2J\\u{9b}2J␡␍\\u{202e}", "explicit/r␛"] {
+        assert!(printed.contains(name), "{name}: {printed}");
+    }
+}
+
+/// Returns what commands print, after a look at it.
+fn printed_safely(directory: &Path, commands: &[&[&str]]) -> String {
     let mut printed = String::new();
     for args in commands {
         let output = Command::new(env!("CARGO_BIN_EXE_about-memory"))
-            .current_dir(&directory)
-            .env("XDG_RUNTIME_DIR", directory.path())
+            .current_dir(directory)
+            .env("XDG_RUNTIME_DIR", directory)
             .args(*args)
             .output()
             .unwrap();
@@ -177,11 +137,7 @@ fn no_command_prints_what_a_terminal_acts_on() {
         printed.push_str(str::from_utf8(&output.stdout).unwrap());
         printed.push_str(str::from_utf8(&output.stderr).unwrap());
     }
-    // The names are shown, not dropped.
-    for name in ["load␛]0;t␇␛[2J\\u{9b}2J␡␍\\u{202e}", "s␛]0;t", "explicit/r␛", "e␛]0;t"]
-    {
-        assert!(printed.contains(name), "{name}: {printed}");
-    }
+    printed
 }
 
 #[test]
@@ -201,4 +157,74 @@ fn our_own_colours_reach_the_terminal() {
     assert!(text.contains("\x1b[1;31m-0.00 MB\x1b[0m"), "{text:?}");
     assert!(text.contains("b␛[1m]0;t"), "{text:?}");
     assert_eq!(unsafe_character(&plain), None, "{plain:?}");
+}
+
+/// Names that Windows does not allow, devices, and the sockets of programs.
+#[cfg(unix)]
+mod on_unix {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    /// Answers every request as a program whose every word is hostile.
+    fn serve(listener: UnixListener) {
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut line = String::new();
+                BufReader::new(&stream).read_line(&mut line).unwrap();
+                let name = json();
+                let answer = if line.contains("\"status\"") {
+                    format!(
+                        r#"{{"protocol":1,"pid":{},"name":"s{name}","commands":[{{"name":"c{name}","description":"d{name}"}}],
+                        "tracking":"t{name}","heap_allocated":1,"heap_blocks":1,"resident":1,"saved":["v{name}"]}}"#,
+                        std::process::id()
+                    )
+                } else if line.contains("\"report\"") {
+                    report()
+                } else if line.contains("\"minimize\"") {
+                    HOSTILE.to_owned()
+                } else {
+                    let _ = writeln!(stream, r#"{{"error":"e{name}"}}"#);
+                    continue;
+                };
+                let header = format!(r#"{{"ok":[{{"name":"report","bytes":{}}}]}}"#, answer.len());
+                // The client may have gone.
+                let _ = write!(stream, "{header}\n{answer}");
+            }
+        });
+    }
+
+    #[test]
+    fn no_name_of_a_file_and_no_answer_of_a_program_acts_on_a_terminal() {
+        let directory = tempfile::tempdir().unwrap();
+        let hostile = format!("f{HOSTILE}");
+        fs::write(directory.path().join(&hostile), "{}").unwrap();
+        fs::write(directory.path().join("dump.json"), dump("live", r#"{"req":40,"alloc":"L"}"#))
+            .unwrap();
+        let pid = std::process::id();
+        let socket = directory.path().join(format!("memreport-{pid}.sock"));
+        serve(UnixListener::bind(socket).unwrap());
+        let (pid, folder) = (pid.to_string(), directory.path().to_str().unwrap());
+        let commands: &[&[&str]] = &[
+            &["heap", "records", "dump.json", "-o", "/dev/stdout"],
+            &["heap", "tree", &hostile],
+            &[&hostile],
+            &["missing", &hostile],
+            &["ps", "--folder", folder, &hostile],
+            &["ps", "--folder", folder],
+            &["ps", "--folder", folder, "--json"],
+            &[&pid],
+            &["call", &pid],
+            &["call", &pid, "c"],
+            &["minimize", &pid],
+            &["track", &pid, &hostile],
+        ];
+        let printed = printed_safely(directory.path(), commands);
+        // The names are shown, not dropped.
+        for name in ["f␛]0;t␇␛[2J", "s␛]0;t", "explicit/a␛", "e␛]0;t"] {
+            assert!(printed.contains(name), "{name}: {printed}");
+        }
+    }
 }

@@ -50,7 +50,11 @@ pub(super) const EXAMPLES: [(&str, &str); 38] = [
         "about-memory page build before.json.gz after.json.gz -o page.html\n\
          about-memory page build indexer -o page.html --anonymize",
     ),
-    ("page serve", "about-memory page serve\nabout-memory page serve indexer --port 8000"),
+    (
+        "page serve",
+        "about-memory page serve\nabout-memory page serve indexer --port 8000\n\
+         about-memory page serve before.json.gz after.json.gz",
+    ),
     (
         "run",
         "about-memory run -- ./program --its --arguments\n\
@@ -156,7 +160,8 @@ pub(super) const EXAMPLES: [(&str, &str); 38] = [
         "completions",
         "about-memory completions bash > ~/.local/share/bash-completion/completions/about-memory\n\
          about-memory completions zsh > ~/.zfunc/_about-memory    with `fpath+=~/.zfunc` before compinit\n\
-         about-memory completions fish > ~/.config/fish/completions/about-memory.fish",
+         about-memory completions fish > ~/.config/fish/completions/about-memory.fish\n\
+         about-memory completions powershell >> $PROFILE",
     ),
     ("man", "about-memory man heap tree | man -l -\nabout-memory man -o ~/.local/share/man/man1"),
 ];

@@ -1,6 +1,7 @@
 //! Puts the groups of commands and the examples into the help.
 
 use super::examples::EXAMPLES;
+use crate::command::SCOPE;
 use clap::Command;
 use std::fmt::Write as _;
 
@@ -48,6 +49,10 @@ pub(super) fn add(command: Command) -> Command {
     // The generated command `help` is there after this.
     command.build();
     let groups = groups(&command);
+    let command = match SCOPE {
+        Some(scope) => command.after_help(scope),
+        None => command,
+    };
     let mut command = EXAMPLES.iter().fold(command, |command, (path, examples)| {
         at(command, &path.split(' ').collect::<Vec<_>>(), &|command| with(command, examples))
     });
@@ -63,10 +68,15 @@ pub(super) fn add(command: Command) -> Command {
 fn at(command: Command, path: &[&str], change: &dyn Fn(Command) -> Command) -> Command {
     match path.split_first() {
         None | Some((&"about-memory", _)) => change(command),
-        // A feature that is off leaves commands out.
-        Some((first, _)) if command.find_subcommand(first).is_none() => command,
+        // A feature that is off leaves commands out, and so does a system.
+        Some((first, _)) if !has(&command, first) => command,
         Some((first, rest)) => command.mut_subcommand(first, |command| at(command, rest, change)),
     }
+}
+
+/// Returns whether there is a command of this name in sight.
+fn has(command: &Command, name: &str) -> bool {
+    command.get_subcommands().any(|sub| sub.get_name() == name && !sub.is_hide_set())
 }
 
 /// Adds examples at the end of the long help.
@@ -75,10 +85,16 @@ fn with(command: Command, examples: &str) -> Command {
     let mut text =
         command.get_after_help().map_or_else(String::new, |text| format!("{}\n\n", text.ansi()));
     let _ = write!(text, "{header}Examples:{header:#}");
-    for line in examples.lines() {
+    for line in examples.lines().filter(|line| SCOPE.is_none() || !needs_program(line)) {
         let _ = write!(text, "\n  {line}");
     }
     command.after_long_help(text)
+}
+
+/// Returns whether an example starts a program, or asks one that runs.
+fn needs_program(line: &str) -> bool {
+    let words = ["about-memory run", "about-memory top", " indexer", " 4711"];
+    words.iter().any(|word| line.contains(word)) || line == "about-memory page serve"
 }
 
 /// Returns the list of commands with their summaries, by groups.

@@ -3,7 +3,7 @@
 
 use crate::error::Failure;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{PathBuf, is_separator};
 
 /// Adds to the error of a file that does not exist the command that may have been meant: without a
 /// command, words are files.
@@ -34,7 +34,7 @@ const LEFT_OUT: [(&str, bool); 2] =
 
 /// Returns the command whose name is the most similar to a word, if one is similar.
 fn similar_command(word: &str, commands: &clap::Command) -> Option<String> {
-    if word.contains(['.', '/']) {
+    if word.contains('.') || word.contains(is_separator) {
         return None;
     }
     let below = |group: &clap::Command| {

@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::error::Failure;
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,6 +14,30 @@ use std::process::{Command, ExitCode};
 
 /// The name of the other program.
 const PROGRAM: &str = "memreport-fleet";
+
+/// A command of the group `Fleet`.
+#[derive(Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Ship snapshots of this host's programs (memreport-fleet)
+    #[command(disable_help_flag = true)]
+    Agent(ExternalArgs),
+    /// Answer a question about a fleet (memreport-fleet)
+    #[command(disable_help_flag = true)]
+    Fleet(ExternalArgs),
+}
+
+impl FleetCommand {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// The other program is not installed.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        match self {
+            FleetCommand::Agent(args) => args.run("agent", context),
+            FleetCommand::Fleet(args) => args.run("query", context),
+        }
+    }
+}
 
 /// Arguments that the other program reads.
 #[derive(Debug, Args)]

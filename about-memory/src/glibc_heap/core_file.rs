@@ -1,9 +1,8 @@
 //! Reads what describes the heap from a core file: core(5), elf(5).
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use object::elf::{self, FileHeader64, NT_FILE, NT_PRSTATUS, PT_LOAD, ProgramHeader64};
@@ -146,6 +145,14 @@ struct CoreMemory<'f> {
     segments: Vec<Segment>,
 }
 
+impl CoreMemory<'_> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut file = self.file;
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(bytes)
+    }
+}
+
 impl Memory for CoreMemory<'_> {
     fn read(&self, range: Range<u64>) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -162,7 +169,7 @@ impl Memory for CoreMemory<'_> {
             let done = bytes.len();
             bytes.resize(done + length, 0);
             let offset = segment.offset + (place - segment.range.start);
-            if self.file.read_exact_at(&mut bytes[done..], offset).is_err() {
+            if self.read_at(&mut bytes[done..], offset).is_err() {
                 bytes.truncate(done);
                 break;
             }

@@ -70,11 +70,22 @@ pub(crate) fn first_and_last_dump(folder: &Path) -> Result<FirstAndLast, DumpErr
     }
 }
 
-/// Returns the path of the dump beside a report: `heap.dmd.json.gz` for `heap.json.gz`.
-pub(crate) fn dump_beside(report: &Path) -> Option<PathBuf> {
-    let name = report.file_name()?.to_str()?;
-    let (stem, ending) = name.split_at(name.find(".json")?);
-    Some(report.with_file_name(format!("{stem}.dmd{ending}")))
+/// Returns the dump beside a file with a report, if it is there.
+pub(crate) fn dump_of(report: &Path) -> Option<PathBuf> {
+    // A running program may have the name of a dump, too.
+    let dump = report.is_file().then(|| beside(report))?;
+    dump.is_file().then_some(dump)
+}
+
+/// Returns the path of the dump that belongs to a report, as the tracker names it:
+/// `heap.dmd.json.gz` for `heap.json.gz`.
+fn beside(report: &Path) -> PathBuf {
+    let name = report.file_name().unwrap_or_default().to_string_lossy();
+    let ending = [".json.gz", ".gz", ".json"].into_iter().find(|ending| name.ends_with(ending));
+    let ending = ending.unwrap_or_default();
+    let stem = &name[..name.len() - ending.len()];
+    let ending = if ending.contains("json") { ending.to_owned() } else { format!(".json{ending}") };
+    report.with_file_name(format!("{stem}.dmd{ending}"))
 }
 
 /// Returns the working directory. Paths of the program below it are printed without it.
@@ -85,6 +96,28 @@ pub(crate) fn working_directory() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_dump_of_a_report_is_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let table = [
+            ("heap.json.gz", "heap.dmd.json.gz"),
+            ("heap.json", "heap.dmd.json"),
+            ("heap.gz", "heap.dmd.json.gz"),
+            ("heap", "heap.dmd.json"),
+            ("a.json.b.json", "a.json.b.dmd.json"),
+        ];
+        for (report, dump) in table {
+            assert_eq!(beside(&at(report)), at(dump), "{report}");
+            #[cfg(unix)]
+            assert_eq!(beside(&at(report)), dmd::dump::beside(&at(report)), "{report}");
+        }
+        fs::write(at("shop.dmd.json"), "").unwrap();
+        assert_eq!(dump_of(&at("shop")), None, "no report, but perhaps a program");
+        fs::write(at("shop"), "").unwrap();
+        assert_eq!(dump_of(&at("shop")), Some(at("shop.dmd.json")));
+    }
 
     #[test]
     fn incomplete_files_are_left_out() {

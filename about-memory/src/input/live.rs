@@ -1,18 +1,19 @@
 //! Finds running programs, and talks to them over their sockets.
+//!
+//! memreport's sockets are those of Unix. On other systems no program is found, and the error of
+//! asking one names what to do instead.
 
-pub mod error;
-pub(crate) mod socket;
-pub mod find;
-pub mod connection;
-pub mod choose;
+mod target;
+#[cfg(unix)]
+mod sockets;
+#[cfg(not(unix))]
+#[path = "live/no_sockets.rs"]
+mod sockets;
 
 use std::time::Duration;
 
-pub use choose::{Target, choose};
-pub(crate) use choose::{any_process, is_running, names, pid_of, report_of};
-pub use connection::Connection;
-pub use error::LiveError;
-pub use find::{Program, find, find_in, program};
+pub use sockets::*;
+pub use target::Target;
 
 /// The time within which a program must answer, unless an option states another.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ use std::error::Error;
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 
 /// A file that cannot be shown, with the reason.
 #[derive(Debug)]
@@ -99,9 +99,13 @@ pub(crate) fn running(path: &Path) -> Option<Target> {
     if let Ok(pid) = name.parse() {
         return Some(Target::Pid(pid));
     }
-    // Names of files have a dot or a slash; those of programs rarely.
-    let is_name = !name.is_empty() && name != "-" && !name.contains(['/', '.']);
-    (is_name && live::is_running(name)).then(|| Target::Name(name.to_owned()))
+    (may_be_program(name) && live::is_running(name)).then(|| Target::Name(name.to_owned()))
+}
+
+/// Returns whether a word may be the name of a program. Names of files have a dot, or a separator
+/// of folders; those of programs rarely.
+pub(crate) fn may_be_program(word: &str) -> bool {
+    !word.is_empty() && word != "-" && !word.contains('.') && !word.contains(is_separator)
 }
 
 /// Reads a file, or the report of a running program, into `sink`.

@@ -17,3 +17,5 @@ mod names;
 mod processes;
 mod text;
 mod tree;
+#[cfg(windows)]
+mod windows;

@@ -15,9 +15,11 @@ use memreport_analysis::analysis::{
     TextOptions,
 };
 use memreport_analysis::read::Dump;
+use std::env::consts::EXE_SUFFIX;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
-use std::path::Path;
+use std::path::{Path, is_separator};
 use std::process::ExitCode;
 
 pub use args::RecordsArgs;
@@ -163,11 +165,17 @@ impl Answer {
 /// Returns the command line without folders, so that the answer does not depend on the working
 /// directory.
 fn heading() -> String {
-    let base = |arg: std::ffi::OsString| {
+    let base = |arg: OsString| {
         let arg = arg.to_string_lossy();
-        arg.rsplit('/').next().unwrap_or_default().to_owned()
+        arg.rsplit(is_separator).next().unwrap_or_default().to_owned()
     };
-    std::env::args_os().map(base).collect::<Vec<String>>().join(" ")
+    let mut words: Vec<String> = std::env::args_os().map(base).collect();
+    if let Some(program) = words.first_mut()
+        && let Some(name) = program.strip_suffix(EXE_SUFFIX)
+    {
+        *program = name.to_owned();
+    }
+    words.join(" ")
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Reads a scan: from a file, from the tracker of a running program, or from outside of one.
 
-use crate::command::process::inspect;
+use crate::command::inspect;
 use crate::error::Failure;
 use crate::input::dump::{DumpError, DumpReader};
 use crate::input::live::{self, DEFAULT_TIMEOUT, Target};
-use crate::input::open::{NamedBytes, running};
+use crate::input::open::{NamedBytes, may_be_program, running};
 use memreport_analysis::read::{self, Dump, Mode, read_slice};
 use std::io::Write;
 use std::path::Path;
@@ -59,8 +59,7 @@ impl<'a> Scan<'a> {
         if let Some(target) = running(self.input) {
             return Ok(Some(target));
         }
-        let is_name = |name: &&str| !name.is_empty() && *name != "-" && !name.contains(['/', '.']);
-        let name = self.input.to_str().filter(|_| !self.input.exists()).filter(is_name);
+        let name = self.input.to_str().filter(|name| may_be_program(name) && !self.input.exists());
         Ok(match name {
             Some(name) => {
                 let pid = live::any_process(name);

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::Failure;
 use clap::{Args, ValueEnum};
-use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
+use clap_complete::env::{Bash, EnvCompleter, Fish, Powershell, Zsh};
 use std::process::ExitCode;
 
 /// `about-memory completions`
@@ -22,6 +22,7 @@ enum Shell {
     Bash,
     Zsh,
     Fish,
+    Powershell,
 }
 
 /// The variable by which the script asks the program.
@@ -37,6 +38,7 @@ impl CompletionsArgs {
             Shell::Bash => &Bash,
             Shell::Zsh => &Zsh,
             Shell::Fish => &Fish,
+            Shell::Powershell => &Powershell,
         };
         let name = "about-memory";
         let mut script = Vec::new();

@@ -65,7 +65,7 @@ impl ExplainRssArgs {
             Some(name) => format!("{}: no process is called `{name}`", path.display()),
             None => format!("{}: it has no reports of any process", path.display()),
         })?;
-        if let Some(beside) = folder::dump_beside(path).filter(|path| path.exists()) {
+        if let Some(beside) = folder::dump_of(path) {
             match DumpReader::load(&beside) {
                 Ok(dump) => snapshot.blocks = Blocks::of_dump(&dump),
                 // The dump is optional.

@@ -96,9 +96,7 @@ impl TreeArgs {
 /// # Errors
 /// The answer cannot be written. Why a scan cannot be read is a note.
 pub(super) fn write_unreported(report: &Path, context: &mut Context<'_>) -> Result<(), Failure> {
-    let Some(path) = folder::dump_beside(report).filter(|path| path.is_file()) else {
-        return Ok(());
-    };
+    let Some(path) = folder::dump_of(report) else { return Ok(()) };
     if !is_scan(&path) {
         return Ok(());
     }

@@ -117,6 +117,8 @@ const TERMINAL_TEXT: Gate = Gate {
         "about-memory/src/context.rs",
         "about-memory/src/context/pager.rs",
         "about-memory/src/context/start.rs",
+        // A look at the console.
+        "about-memory/src/context/windows_console.rs",
         "about-memory/src/render/terminal/row.rs",
         "about-memory/src/render/terminal/screen.rs",
         "about-memory/src/render/terminal_text.rs",

@@ -119,7 +119,7 @@ fn copy_folder(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
             copy_file(&own, &place)?;
         } else if kind.is_symlink() && !place.exists() {
             let _ = fs::remove_file(&place);
-            std::os::unix::fs::symlink(fs::canonicalize(&own).unwrap_or(own), &place)?;
+            link(fs::canonicalize(&own).unwrap_or(own), &place)?;
         }
     }
     for entry in fs::read_dir(to)? {
@@ -131,6 +131,16 @@ fn copy_folder(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(unix)]
+use std::os::unix::fs::symlink as link;
+
+/// Makes a link. Windows has two kinds, and allows them to those who may have checked them out.
+#[cfg(windows)]
+fn link(to: impl AsRef<Path>, place: &Path) -> io::Result<()> {
+    use std::os::windows::fs::{symlink_dir, symlink_file};
+    if to.as_ref().is_dir() { symlink_dir(to, place) } else { symlink_file(to, place) }
 }
 
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {

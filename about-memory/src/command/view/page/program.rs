@@ -3,7 +3,6 @@
 use super::source::{Measured, Source};
 use crate::error::Failure;
 use crate::input::live::{self, Connection, LiveError, Target};
-use memreport::serve::Request;
 use std::time::Duration;
 
 /// The time within which it must send its name.
@@ -26,8 +25,8 @@ impl Program {
         anonymizes: bool,
     ) -> Result<Program, LiveError> {
         let connection = live::choose(target, live::DEFAULT_TIMEOUT)?.anonymize(anonymizes);
-        let status = live::choose(target, NAME_TIMEOUT)?.status()?;
-        let name = format!("{} (pid {})", status.name, connection.pid());
+        let name = live::choose(target, NAME_TIMEOUT)?.name()?;
+        let name = format!("{name} (pid {})", connection.pid());
         Ok(Program { name, connection })
     }
 }
@@ -46,29 +45,26 @@ impl Source for Program {
     }
 
     fn history(&self) -> Result<Vec<Vec<u8>>, Failure> {
-        let parts = match self.connection.ask(&Request::new("history")) {
+        match self.connection.history() {
             // Older servers do not have this command.
-            Err(LiveError::Refused(..)) => Vec::new(),
-            other => other?,
-        };
-        Ok(parts.into_iter().map(|part| part.bytes).collect())
+            Err(error) if error.is_refusal() => Ok(Vec::new()),
+            other => Ok(other?),
+        }
     }
 
     fn minimize(&self) -> Result<(), Failure> {
-        self.connection.ask(&Request::new("minimize"))?;
-        Ok(())
+        Ok(self.connection.minimize()?)
     }
 
     fn track(&self, is_on: bool) -> Result<(), Failure> {
-        self.connection.ask(&Request::new(if is_on { "track" } else { "untrack" }))?;
-        Ok(())
+        Ok(self.connection.track(is_on)?)
     }
 }
 
 fn measure(connection: &Connection, with_dump: bool) -> Result<Measured, Failure> {
     let report = match connection.report(with_dump) {
         // DMD is off or missing.
-        Err(LiveError::Refused(..)) if with_dump => connection.report(false),
+        Err(error) if with_dump && error.is_refusal() => connection.report(false),
         other => other,
     }?;
     Ok(Measured { report: report.report, dump: report.dump })

@@ -58,11 +58,7 @@ impl PageServeArgs {
                 }
             }
             if server.has_no_source() {
-                return Err(
-                    "no running program has an open memreport socket, and no file is named; call \
-                     `memreport::serve()` in a program"
-                        .into(),
-                );
+                return Err(live::NOTHING_TO_SERVE.into());
             }
         }
         for note in server.measure_all() {

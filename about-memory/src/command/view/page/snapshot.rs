@@ -1,6 +1,7 @@
 //! Holds a memory report for a page: its reports, figures and DMD's dump.
 
 use crate::error::Failure;
+use crate::input::folder;
 use crate::input::open::{self, Ignore, NamedBytes, OpenError};
 use crate::render::page::reports::Reports;
 use crate::report::diff::pair::Compared;
@@ -51,7 +52,7 @@ impl PageSnapshot {
     /// Reads a report from a file, and finds the dump beside it.
     pub(crate) fn of_file(path: &Path, options: Options) -> Result<PageSnapshot, OpenError> {
         let name = path.display().to_string();
-        let dump = Some(dmd::dump::beside(path)).filter(|dump| dump.is_file()).map(Dump::File);
+        let dump = folder::dump_of(path).map(Dump::File);
         let taken = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
         let mut snapshot = PageSnapshot::of_bytes(name, open::load(path)?, options)?;
         (snapshot.dump, snapshot.taken) = (dump, snapshot.taken.or(taken));

@@ -96,9 +96,7 @@ const BLOCKING: usize = 8;
 /// Returns 128 random bits, as hexadecimal digits.
 fn token() -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
-    let length = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    if length != bytes.len() {
-        return Err("the system has too few random numbers for a token".into());
-    }
+    getrandom::fill(&mut bytes)
+        .map_err(|error| format!("the system has no random numbers for a token: {error}"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

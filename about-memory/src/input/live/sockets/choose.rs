@@ -1,42 +1,18 @@
 //! Chooses a running program by pid, name or socket.
 
-use std::convert::Infallible;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use memreport::serve::place;
 
-use super::DEFAULT_TIMEOUT;
 use super::connection::Connection;
 use super::error::LiveError;
 use super::find::{Program, find, processes_named, program};
+use crate::input::live::{DEFAULT_TIMEOUT, Target};
 
 /// The time to wait for a program while comparing names.
 const NAME_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// A running program to choose.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// The process with this pid.
-    Pid(u32),
-    /// The only program of this name.
-    Name(String),
-    /// The program that listens at this socket.
-    Socket(PathBuf),
-}
-
-impl FromStr for Target {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        if text.contains('/') {
-            return Ok(Target::Socket(text.into()));
-        }
-        Ok(text.parse().map_or_else(|_| Target::Name(text.to_owned()), Target::Pid))
-    }
-}
 
 /// Returns a connection to the program.
 ///

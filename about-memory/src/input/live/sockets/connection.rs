@@ -107,6 +107,39 @@ impl Connection {
         self.parse(&self.ask_within(&Request::new("status"), MAX_STATUS)?)
     }
 
+    /// Requests the name of the program.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn name(&self) -> Result<String, LiveError> {
+        Ok(self.status()?.name)
+    }
+
+    /// Requests the report files that the program saved itself, oldest first.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn history(&self) -> Result<Vec<Vec<u8>>, LiveError> {
+        let parts = self.ask(&Request::new("history"))?;
+        Ok(parts.into_iter().map(|part| part.bytes).collect())
+    }
+
+    /// Has the program release caches and unused heap.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn minimize(&self) -> Result<(), LiveError> {
+        self.ask(&Request::new("minimize")).map(drop)
+    }
+
+    /// Has the program begin to track its blocks, or stop.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn track(&self, is_on: bool) -> Result<(), LiveError> {
+        self.ask(&Request::new(if is_on { "track" } else { "untrack" })).map(drop)
+    }
+
     /// Requests a memory report (gzipped), and DMD's dump of the same moment if `with_dump` is set.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod running;
 
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -50,8 +50,10 @@ impl InspectArgs {
     /// glibc's, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let extent = if self.save.is_some() { Extent::Contents } else { Extent::Sums };
-        let name =
-            self.process.to_str().filter(|name| !self.process.exists() && !name.contains('/'));
+        let name = self
+            .process
+            .to_str()
+            .filter(|name| !self.process.exists() && !name.contains(is_separator));
         let pid = name.map(any_process).transpose()?;
         let Found { inspected, image, process } = match pid {
             Some(pid) => running::of_process(pid, extent)?,

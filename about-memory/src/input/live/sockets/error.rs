@@ -4,6 +4,10 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::{fmt, io};
 
+/// The error of `page serve` without a program and a file.
+pub(crate) const NOTHING_TO_SERVE: &str = "no running program has an open memreport socket, and no file is named; call \
+     `memreport::serve()` in a program";
+
 /// The reason why a running program did not answer, with the remedy.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -37,6 +41,13 @@ pub enum LiveError {
     Garbled(u32, String),
     /// The program refused, with this message.
     Refused(u32, String),
+}
+
+impl LiveError {
+    /// Returns whether the program answered, and refused.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, LiveError::Refused(..))
+    }
 }
 
 impl fmt::Display for LiveError {
