@@ -1,6 +1,6 @@
 //! Registers reporters, prints the reports of a snapshot, and saves it.
 //!
-//! Run it with `cargo run -p memreport --example reporters`.
+//! Run it with `cargo run -p memreport --example reporters`, and a file to keep the snapshot.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::sync::{Arc, Mutex};
@@ -52,6 +52,9 @@ fn main() -> io::Result<()> {
     }
 
     // `about-memory FILE` prints it as a tree. Firefox's about:memory opens it as well.
+    if let Some(file) = env::args_os().nth(1) {
+        return snapshot.save(file);
+    }
     let file = env::temp_dir().join(format!("reporters-{}.json.gz", std::process::id()));
     snapshot.save(&file)?;
     println!("saved as {}", file.display());

@@ -54,13 +54,27 @@ pub(crate) fn executable(build: &mut Command, program: &str) -> Result<PathBuf, 
     Ok(path)
 }
 
+/// Runs a cargo build command with the example's name added, and returns the program's path.
+pub(crate) fn example(build: &mut Command, program: &str) -> Result<PathBuf, Failure> {
+    let [path] = built(build, "--example", [program])?;
+    Ok(path)
+}
+
 /// Runs a cargo build command with the names of programs added, and returns their paths.
 pub(crate) fn executables<const N: usize>(
     build: &mut Command,
     programs: [&str; N],
 ) -> Result<[PathBuf; N], Failure> {
+    built(build, "--bin", programs)
+}
+
+fn built<const N: usize>(
+    build: &mut Command,
+    kind: &str,
+    programs: [&str; N],
+) -> Result<[PathBuf; N], Failure> {
     for program in programs {
-        build.args(["--bin", program]);
+        build.args([kind, program]);
     }
     build.arg("--message-format=json-render-diagnostics");
     let output = build.stderr(Stdio::inherit()).output()?;

@@ -1,17 +1,19 @@
 //! `cargo xtask platforms [NAME…]`: the libraries' tests built for other systems, and run here by
-//! an emulator or as they are. Where there is a tracker, so are the checks of stacks and of books.
-//! For macOS they are compiled and not run.
+//! an emulator or as they are. Where there is a tracker, so are the checks of stacks and of books;
+//! where there is the command line, its answers are compared with those of this system. For macOS
+//! they are compiled and not run.
 //!
 //! A test that cannot pass there is listed in `platforms/known.txt` with the reason. Any other
 //! failure is one of ours.
 
 mod compiled;
 mod programs;
+mod shown;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use self::compiled::COMPILED;
@@ -54,7 +56,7 @@ const PLATFORMS: [Platform; 3] = [
     Platform {
         name: "windows",
         target: "x86_64-pc-windows-gnu",
-        packages: &["memreport", "memreport-analysis"],
+        packages: &["memreport", "memreport-analysis", "about-memory"],
         has_tracker: false,
         needs: &[("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64"), ("wine", "wine64")],
         linker: Some("x86_64-w64-mingw32-gcc"),
@@ -86,6 +88,9 @@ pub(crate) fn run(names: &[&str], out: &mut dyn Write) -> Result<bool, Failure> 
         holds &= ran.write(platform, out)?;
         if platform.has_tracker {
             holds &= programs::run(platform, out)?;
+        }
+        if platform.packages.contains(&"about-memory") {
+            holds &= shown::run(platform, out)?;
         }
     }
     for system in COMPILED.iter().filter(|system| is_wanted(system.name)) {
@@ -157,8 +162,7 @@ fn cargo_for(platform: &Platform, words: &[&str]) -> Command {
     if let Some(linker) = platform.linker {
         cargo.env(format!("CC_{}", platform.target.replace('-', "_")), linker);
     }
-    // Wine tells of each thing that it lacks.
-    cargo.env("WINEDEBUG", "-all").env("WINEPATH", folder().join(STAND_IN));
+    for_wine(&mut cargo);
     cargo
 }
 
@@ -169,6 +173,24 @@ fn cargo_to(target: &str, words: &[&str]) -> Command {
     // A folder of its own: flags are other ones there, and so are the builds of build scripts.
     cargo.env("CARGO_TARGET_DIR", folder()).env("CARGO_INCREMENTAL", "0");
     cargo
+}
+
+/// Sets the variables of Wine: it tells of each thing that it lacks, and finds a library there.
+fn for_wine(command: &mut Command) {
+    command.env("WINEDEBUG", "-all").env("WINEPATH", folder().join(STAND_IN));
+}
+
+/// Returns a command that runs a program for the platform.
+fn runner(platform: &Platform, program: &Path) -> Command {
+    let mut words = platform.runner.into_iter().flat_map(|runner| runner.split(' '));
+    match words.next() {
+        None => Command::new(program),
+        Some(first) => {
+            let mut command = Command::new(first);
+            command.args(words).arg(program);
+            command
+        }
+    }
 }
 
 /// The folder of a library that Wine lacks, below the builds.

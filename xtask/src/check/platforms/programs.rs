@@ -3,9 +3,9 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use super::{Platform, cargo_for};
+use super::{Platform, cargo_for, runner};
 use crate::build;
 use crate::failure::Failure;
 
@@ -52,17 +52,4 @@ pub(super) fn run(platform: &Platform, out: &mut dyn Write) -> Result<bool, Fail
 fn built(platform: &Platform, program: &str) -> Result<PathBuf, Failure> {
     let mut cargo = cargo_for(platform, &["build", "--package", "memreport-tests"]);
     build::executable(&mut cargo, program)
-}
-
-/// Returns a command that runs a program for the platform.
-fn runner(platform: &Platform, program: &PathBuf) -> Command {
-    let mut words = platform.runner.into_iter().flat_map(|runner| runner.split(' '));
-    match words.next() {
-        None => Command::new(program),
-        Some(first) => {
-            let mut command = Command::new(first);
-            command.args(words).arg(program);
-            command
-        }
-    }
 }
