@@ -14,6 +14,7 @@ fn main() {
     let library = out.join("libdmd_preload.so");
     let package = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../dmd-preload");
     println!("cargo::rerun-if-changed=build.rs");
+    reserve_stack();
     // A package from a registry comes without the other's sources.
     let manifest = package.join("Cargo.toml");
     let is_wanted = env::var_os("CARGO_FEATURE_PRELOAD").is_some();
@@ -36,6 +37,16 @@ fn main() {
     let file = built.join(&target).join("release/libdmd_preload.so");
     let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     write(&library, &bytes);
+}
+
+/// Gives the main thread the 8 MiB of stack that it has on Linux, on Windows, where the linker
+/// reserves one or two.
+fn reserve_stack() {
+    if variable("CARGO_CFG_TARGET_OS") == "windows" {
+        let is_msvc = variable("CARGO_CFG_TARGET_ENV") == "msvc";
+        let words = if is_msvc { "/STACK:8388608" } else { "-Wl,--stack,8388608" };
+        println!("cargo::rustc-link-arg-bins={words}");
+    }
 }
 
 /// Returns the folder of this profile's builds, so that all features of this package share one

@@ -143,10 +143,11 @@ fn input(path: &Path) -> Result<Box<dyn Read>, OpenError> {
         let report = report_of(&target).map_err(|error| fail(Reason::Live(Box::new(error))))?;
         return Ok(Box::new(io::Cursor::new(report)));
     }
-    let mut file = fs::File::open(path).map_err(|error| fail(Reason::Open(error)))?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+    // Before it is opened, which Windows does not allow.
+    if path.is_dir() {
         return Err(fail(Reason::Directory));
     }
+    let mut file = fs::File::open(path).map_err(|error| fail(Reason::Open(error)))?;
     let mut magic = Vec::new();
     file.by_ref().take(2).read_to_end(&mut magic).map_err(|error| fail(Reason::Open(error)))?;
     let is_named_gzip = path.extension().is_some_and(|extension| extension == "gz");

@@ -151,6 +151,10 @@ fn what_is_no_file_is_said() {
     }
     let message = said(&folder.run(&["diff", "plain.json.gz", "d"]));
     assert!(message.contains("plain.json.gz: its name ends in .gz"), "{message}");
+    let message = said(&folder.run(&["diff", "d", "plain.json.gz"]));
+    assert_eq!(message, "about-memory: d: a directory; name a file in it");
+    let message = said(&folder.run(&["heap", "tree", "d"]));
+    assert_eq!(message, "about-memory: d: cannot read the dump: a directory; name a file in it");
     // Of a folder with reports, the last one is shown.
     fs::write(folder.path("d/heap-1.json"), GOOD.replace("[", " [")).unwrap();
     fs::write(folder.path("d/heap-2.json"), GOOD).unwrap();

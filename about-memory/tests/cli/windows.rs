@@ -150,3 +150,18 @@ fn powershell_completes_words() {
     let words = String::from_utf8(output.stdout).unwrap();
     assert!(words.starts_with("dominators\t"), "{words}");
 }
+
+#[test]
+fn the_main_thread_has_the_stack_that_it_has_on_linux() {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_about-memory")).unwrap();
+    let number = |at: usize, bytes: usize| {
+        program[at..at + bytes]
+            .iter()
+            .rev()
+            .fold(0, |sum: usize, byte| sum << 8 | usize::from(*byte))
+    };
+    // The header is where its offset is; behind its 24 bytes, at 72, is SizeOfStackReserve.
+    let header = number(0x3c, 4);
+    assert_eq!(program[header..header + 4], *b"PE\0\0");
+    assert_eq!(number(header + 24 + 72, 8), 8 << 20);
+}

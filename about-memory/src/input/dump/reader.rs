@@ -193,6 +193,10 @@ fn open_file(path: &Path) -> io::Result<(Progress, Box<dyn Read>)> {
         let step = Progress::start(words, None);
         return Ok((step, Box::new(io::stdin().lock())));
     }
+    // Windows would not open it, and name another reason.
+    if path.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory; name a file in it"));
+    }
     let file = File::open(path)?;
     let length = file.metadata().ok().filter(|found| found.is_file()).map(|found| found.len());
     let step = Progress::start(words, length);
