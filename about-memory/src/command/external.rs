@@ -53,6 +53,11 @@ impl ExternalArgs {
     /// # Errors
     /// It is not installed.
     pub fn run(self, command: &str, _: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if command == "query" && self.words.is_empty() {
+            return Err("name a question and a dataset: `about-memory fleet growth DATASET`; \
+                        `about-memory fleet --help` lists the questions"
+                .into());
+        }
         run([OsString::from(command)].into_iter().chain(self.words))
     }
 }

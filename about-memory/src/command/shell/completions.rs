@@ -28,6 +28,14 @@ enum Shell {
 /// The variable by which the script asks the program.
 const VARIABLE: &str = "COMPLETE";
 
+/// The end of zsh's script. zsh loads the file at the first Tab and calls it as a function: without
+/// these lines it would define the completion but not answer that Tab.
+const FIRST_TAB_OF_ZSH: &str = "
+if [[ $funcstack[1] == _about-memory ]]; then
+    _clap_dynamic_completer_about_memory \"$@\"
+fi
+";
+
 impl CompletionsArgs {
     /// Prints the script.
     ///
@@ -43,6 +51,9 @@ impl CompletionsArgs {
         let name = "about-memory";
         let mut script = Vec::new();
         completer.write_registration(VARIABLE, name, name, name, &mut script)?;
+        if matches!(self.shell, Shell::Zsh) {
+            script.extend_from_slice(FIRST_TAB_OF_ZSH.as_bytes());
+        }
         // Its control characters are ours.
         std::io::Write::write_all(&mut context.out.machine_bytes(), &script)?;
         Ok(ExitCode::SUCCESS)
