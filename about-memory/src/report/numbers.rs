@@ -61,12 +61,23 @@ pub fn fraction(part: &Amount, whole: &Amount) -> String {
     )
 }
 
+/// Formats bytes in the power of 1024 that fits, by its own name: `1.50 MiB`.
+pub fn size(bytes: i64) -> String {
+    // A double represents sizes of memory exactly.
+    in_unit_of(&Amount::Number(bytes as f64), ["KiB", "MiB", "GiB"])
+}
+
+/// Formats bytes as `size` does, by the names in Firefox.
 fn in_fitting_unit(amount: &Amount) -> String {
+    in_unit_of(amount, ["KB", "MB", "GB"])
+}
+
+fn in_unit_of(amount: &Amount, [kilo, mega, giga]: [&str; 3]) -> String {
     let size = amount.number().abs();
     let (divisor, name) = match size {
-        _ if size >= 1024.0 * 1_048_576.0 => (1024.0 * 1_048_576.0, "GB"),
-        _ if size >= 1_048_576.0 => (1_048_576.0, "MB"),
-        _ if size >= 1024.0 => (1024.0, "KB"),
+        _ if size >= 1024.0 * 1_048_576.0 => (1024.0 * 1_048_576.0, giga),
+        _ if size >= 1_048_576.0 => (1_048_576.0, mega),
+        _ if size >= 1024.0 => (1024.0, kilo),
         _ => return format!("{} B", plain(amount)),
     };
     format!("{} {name}", scaled(amount, divisor))

@@ -47,7 +47,13 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn row(name: &str, (line, growth): &(Line, Option<i64>), out: &mut dyn Write) -> io::Result<()> {
-    let growth = growth.map(|growth| format!("<td>{}</td>", signed(growth))).unwrap_or_default();
+    let class = |growth: i64| match growth.signum() {
+        1 => " class=\"grown\"",
+        -1 => " class=\"shrunk\"",
+        _ => "",
+    };
+    let cell = |growth| format!("<td{}>{}</td>", class(growth), signed(growth));
+    let growth = growth.map(cell).unwrap_or_default();
     writeln!(
         out,
         "<tr><th scope=\"row\">{}</th><td>{}</td>{growth}<td>{}</td></tr>",
@@ -95,5 +101,6 @@ mod tests {
         assert!(text.contains("explicit/&lt;b&gt;&amp;"), "{text}");
         assert!(!text.contains("<b>") && !text.contains("<script"));
         assert!(text.contains("<p class=\"verdict reported\">"));
+        assert!(text.contains("<td class=\"grown\">+"), "changes have a colour: {text}");
     }
 }

@@ -3,8 +3,7 @@
 
 use super::account::{Anonymous, dark};
 use super::snapshot::ProcessSnapshot;
-use crate::report::amount::Amount;
-use crate::report::numbers::{self, Bytes, Unit};
+use crate::report::numbers::size;
 use crate::report::report_tree::shown_name;
 use std::collections::BTreeMap;
 
@@ -374,11 +373,6 @@ fn remedy(allocator: Option<&str>) -> &'static str {
         }
         _ => "see its documentation for how to make it give pages back",
     }
-}
-
-fn size(bytes: i64) -> String {
-    // A double represents sizes of memory exactly.
-    numbers::amount(&Amount::Number(bytes as f64), Unit::Bytes, Bytes::Auto)
 }
 
 fn signed(bytes: i64) -> String {

@@ -20,7 +20,7 @@ pub(crate) fn schemes(bench: &Bench) -> Result<String, Failure> {
         }
     }
     bench.browser.prefer("light")?;
-    Ok(format!("the least contrast is {least:.1}; nothing is too wide at 800 and 1600 pixels"))
+    Ok(format!("the least contrast is {least:.1}; nothing is too wide at 390, 800 and 1600 pixels"))
 }
 
 /// Fails if text has too little contrast or does not fit. Returns the least contrast.
@@ -35,7 +35,7 @@ pub(crate) fn legible(bench: &Bench, scheme: &str) -> Result<f64, Failure> {
     if contrast < 4.5 {
         return Err(format!("{scheme}: {} has a contrast of {contrast:.1}", measured["of"]).into());
     }
-    for width in [800, 1600] {
+    for width in [390, 800, 1600] {
         bench.browser.window(width, 1000)?;
         let wide =
             bench.browser.run("return document.documentElement.scrollWidth - innerWidth", &[])?;
@@ -115,7 +115,7 @@ pub(crate) fn areas(bench: &Bench) -> Result<String, Failure> {
     browser.click(".crumbs button")?;
     let outside = crumbs()?;
     if (inside.as_str(), outside.as_str())
-        != ("explicit 13.16 MB > index 9.56 MB", "explicit 13.16 MB")
+        != ("explicit 13.16 MiB > index 9.56 MiB", "explicit 13.16 MiB")
     {
         return Err(format!("the way led to {inside}, and back to {outside}").into());
     }

@@ -204,12 +204,20 @@ pub(crate) fn accessibility(bench: &Bench) -> Result<String, Failure> {
             if !found.is_empty() {
                 return Err(format!("{look}, {width} pixels, {scheme}: {found:?}").into());
             }
+            let wide = "return document.documentElement.scrollWidth - innerWidth";
+            let wide = browser.run(wide, &[])?;
+            if wide.as_i64().unwrap_or(1) > 0 {
+                return Err(format!("{look}, {width} pixels: the page is {wide} too wide").into());
+            }
             looked += 1;
         }
     }
     browser.window(1600, 1000)?;
     browser.prefer("light")?;
-    Ok(format!("0 violations in {looked} looks at {} views and layouts", LOOKS.len()))
+    Ok(format!(
+        "0 violations in {looked} looks at {} views and layouts, none wider than its window",
+        LOOKS.len()
+    ))
 }
 
 /// Drives the table by keys alone: enters an item, leaves it, and sorts.

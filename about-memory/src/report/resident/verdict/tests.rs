@@ -49,7 +49,7 @@ fn dark_matter_is_told() {
     assert_eq!(cause, Cause::DarkMatter);
     assert_eq!(
         sentence,
-        "dark matter grew by 50.00 MB in 10 min, 100% of what resident memory grew by: nobody reports it, so it is a leak \
+        "dark matter grew by 50.00 MiB in 10 min, 100% of what resident memory grew by: nobody reports it, so it is a leak \
          or a missing reporter; run the program with DMD=1 to see where it is allocated"
     );
 }
@@ -70,7 +70,7 @@ fn a_cache_is_told_by_its_path() {
     assert_eq!(cause, Cause::Reported);
     assert!(
         sentence.starts_with(
-            "explicit/cache grew by 49.00 MB in 10 min, 98% of what resident memory grew by: its reporter"
+            "explicit/cache grew by 49.00 MiB in 10 min, 98% of what resident memory grew by: its reporter"
         ),
         "{sentence}"
     );
@@ -89,8 +89,8 @@ fn what_the_allocator_retains_is_told_with_the_peak_and_a_remedy() {
     assert_eq!(verdict.cause, Cause::Retained);
     assert_eq!(
         verdict.sentence,
-        "live heap flat at 100.00 MB in 10 min, heap-committed +300.00 MB, of which +290.00 MB resident, after a peak of \
-         400.00 MB: the allocator retains what the program gave back; `malloc_trim(0)`, or `about-memory minimize`, \
+        "live heap flat at 100.00 MiB in 10 min, heap-committed +300.00 MiB, of which +290.00 MiB resident, after a peak of \
+         400.00 MiB: the allocator retains what the program gave back; `malloc_trim(0)`, or `about-memory minimize`, \
          gives whole pages back, and `MALLOC_ARENA_MAX=2` keeps arenas few"
     );
 }
@@ -138,7 +138,7 @@ fn each_other_cause_is_told() {
         (
             [("resident", 50), ("rss/files/index", 50)],
             Cause::Files,
-            "mapped files grew by 50.00 MB",
+            "mapped files grew by 50.00 MiB",
         ),
         ([("resident", 50), ("rss/stacks", 50)], Cause::Stacks, "stacks of threads grew"),
         ([("resident", 50), ("rss/shared", 50)], Cause::Shared, "shared memory grew"),
@@ -157,15 +157,18 @@ fn each_other_cause_is_told() {
     assert_eq!(cause, Cause::Tracker, "{sentence}");
     let (cause, sentence) = on(&[("resident", 50)]);
     assert_eq!(cause, Cause::Unknown);
-    assert!(sentence.starts_with("what these files do not explain grew by 50.00 MB"), "{sentence}");
+    assert!(
+        sentence.starts_with("what these files do not explain grew by 50.00 MiB"),
+        "{sentence}"
+    );
     let mapped = [("resident", 50), ("rss/anonymous/unnamed", 50), ("explicit/arena", 45)];
     let (cause, sentence) = on(&mapped);
     assert_eq!(cause, Cause::Mapped);
-    assert!(sentence.starts_with("explicit/arena grew by 45.00 MB"), "{sentence}");
+    assert!(sentence.starts_with("explicit/arena grew by 45.00 MiB"), "{sentence}");
     let code = [("resident", 50), ("rss/anonymous/unnamed", 50), ("heap-committed/other-code", 50)];
     let (cause, sentence) = on(&code);
     assert_eq!(cause, Cause::OtherCode);
-    assert!(sentence.contains("code that is not Rust's grew by 50.00 MB"), "{sentence}");
+    assert!(sentence.contains("code that is not Rust's grew by 50.00 MiB"), "{sentence}");
 }
 
 #[test]
@@ -174,13 +177,16 @@ fn what_hardly_grew_is_nothing_unusual() {
     assert_eq!(cause, Cause::NothingUnusual);
     assert_eq!(
         sentence,
-        "nothing unusual: resident memory went from 140.00 MB to 143.00 MB in 10 min, and no single cause of it grew by more \
-         than 3.00 MB"
+        "nothing unusual: resident memory went from 140.00 MiB to 143.00 MiB in 10 min, and no single cause of it grew by more \
+         than 3.00 MiB"
     );
     let kept = [("resident", 3), ("rss/anonymous/unnamed", 3), ("heap-committed/overhead", 3)];
     let (cause, sentence) = on(&kept);
     assert_eq!(cause, Cause::NothingUnusual);
-    assert!(sentence.ends_with("grew by more than 3.00 MB"), "what is retained counts: {sentence}");
+    assert!(
+        sentence.ends_with("grew by more than 3.00 MiB"),
+        "what is retained counts: {sentence}"
+    );
 }
 
 #[test]
@@ -198,7 +204,7 @@ fn one_snapshot_alone_is_judged_by_its_shares() {
     assert_eq!(cause, Cause::Retained);
     assert!(
         sentence.starts_with(
-            "the allocator retains 410.00 MB of 540.00 MB resident, with 100.00 MB allocated:"
+            "the allocator retains 410.00 MiB of 540.00 MiB resident, with 100.00 MiB allocated:"
         ),
         "{sentence}"
     );
@@ -229,7 +235,7 @@ fn without_a_reporter_neither_it_nor_dark_matter_grew() {
         (verdict.cause, verdict.sentence.as_str()),
         (
             Cause::Unknown,
-            "heap-allocated went from 100.00 MB to 150.00 MB in 10 min; whether a reporter or dark matter grew is not \
+            "heap-allocated went from 100.00 MiB to 150.00 MiB in 10 min; whether a reporter or dark matter grew is not \
              known, since reporters were missed: take the snapshot again"
         )
     );

@@ -111,10 +111,11 @@ function blocksBelow(row) {
 }
 
 const HELD = {
-  heap: () => "the heap", static: name => `static ${name}`, outside: name => String(name), shared: () => "held by several",
+  heap: () => "the heap", static: name => name, outside: name => String(name), shared: () => "held by several",
   reported: name => `held by what ${name} reports`, skipped: name => `held by the skipped field ${name}`,
   unknown: () => "held by something unknown", nothing: () => "held by nothing: leaked",
-  cycles: count => `${plain.format(count)} cycles`, other: count => `${plain.format(count)} smaller ones`, blocks: name => name,
+  cycles: count => `${plain.format(count)} ${count === 1 ? "cycle" : "cycles"}`,
+  other: count => `${plain.format(count)} smaller ${count === 1 ? "one" : "ones"}`, blocks: name => name,
 };
 
 /** The items of the dominator tree: what would be freed with what. */
@@ -123,7 +124,7 @@ function itemsOfRetained({ heap }) {
     const name = (HELD[kid.is] ?? HELD.blocks)(kid.name ?? "");
     const id = `${above}${name} ${kid.site ?? ""} ${kid.address ?? ""}${kid.is === "other" ? index : ""}\n`;
     return newItem(id, name, {
-      kind: kid.is, size: kid.retained, own: kid.own, blocks: kid.blocks, whole: heap.retained, crate: crateOf(name),
+      kind: kid.is, size: kid.retained, own: kid.own, blocks: kid.blocks || undefined, whole: heap.retained, crate: crateOf(name),
       description: kid.site ? `Allocated in ${kid.site}.` : "", isOpen: kid.retained >= heap.retained / 100, kids: itemsIn(kid, id),
     });
   });

@@ -11,9 +11,10 @@ const PIECES = ["census", "types", "retained"];
 function tabs() {
   const sheets = present()?.sheets ?? [];
   const pieces = findings?.pieces ?? [];
+  // A dump that lies beside no report has its heap alone.
+  const reported = data.moments.filter(({ hasReports }) => hasReports !== false).length;
   const isThere = view => ({
-    trees: data.moments.length > 0 || service.recordings.length === 0, difference: data.moments.length > 1,
-    time: data.moments.length > 1, recording: service.recordings.length > 0,
+    trees: reported > 0 || service.recordings.length === 0 && data.moments.length === 0, difference: reported > 1, time: reported > 1, recording: service.recordings.length > 0,
     dark: sheets.includes("dark"), heap: sheets.includes("heap"), coverage: sheets.includes("coverage"),
     resident: sheets.includes("resident"), census: sheets.includes("heap"), types: pieces.includes("types"),
     retained: pieces.includes("retained"),
@@ -47,8 +48,9 @@ function drawControls() {
   $("only").hidden = chosen.only === "";
   $("only").textContent = `Only ${chosen.only.replace(":", " ")} ×`;
   $("only").setAttribute("aria-label", `Only ${chosen.only.replace(":", " ")}: show all again`);
-  $("cut").options[0].textContent = `below ${["flame", "icicle"].includes(chosen.as) ? "0.1%, as fits a graph" : "1%"}`;
-  $("units").options[0].textContent = ["text", "treemap"].includes(chosen.as) ? "as about:memory" : "KiB, MiB, GiB";
+  $("cut").options[0].textContent = `below ${["flame", "icicle"].includes(chosen.as) ? "0.1%" : "1%"}`;
+  $("cut").options[1].hidden = ["flame", "icicle"].includes(chosen.as);
+  $("units").options[0].textContent = chosen.as === "text" ? "as about:memory" : "KiB, MiB, GiB";
   drawNotes(chosen.view === "recording" ? [] : [...(present()?.notes ?? []), ...(findings?.notes ?? [])]);
   drawActions();
   describe(null);
@@ -71,7 +73,7 @@ function showSettings() {
     "for-find": view === "dark" || view === "heap" ? hasHeap && (view === "dark" || isOfItems) : isOfItems,
     "for-flame": isFlame && view !== "trees",
     "for-base": ["heap", ...PIECES].includes(view) && $("base").options.length > 1,
-    "for-units": view !== "dark" && view !== "coverage" && view !== "resident",
+    "for-units": view !== "dark" && view !== "coverage" && view !== "resident" && !(view === "heap" && layout === "text"),
   };
   for (const label of /** @type {NodeListOf<HTMLElement>} */ ($("settings").querySelectorAll("label[class]"))) {
     label.hidden = !isShown[label.className];
@@ -115,17 +117,16 @@ function drawSelects() {
   $("base").replaceChildren(element("option", { value: "" }, "nothing"), ...others.map(option));
   $("rec").replaceChildren(...service.recordings.map(({ name }, id) => element("option", { value: id === 0 ? "" : String(id) }, name)));
   drawAxes();
-  const layout = ["heap", "census"].includes(chosen.view) && !chosen.base ? { "": "reported or not", crate: "crate" }
-    : chosen.base || chosen.what === "growth" ? { "": "change", crate: "crate" } : { "": "crate" };
-  $("colour").replaceChildren(...Object.entries(layout).map(([value, text]) => element("option", { value }, text)));
+  const words = { state: "reported or not", change: "change", crate: "crate", name: "name" };
+  $("colour").replaceChildren(...palette.map((word, place) => element("option", { value: place === 0 ? "" : word }, words[word])));
 }
 
 /** Fills the lists of what the census counts by: the axes on which the moment has answers. */
 function drawAxes() {
   const option = (axis, isDefault) => element("option", { value: isDefault ? "" : axis }, AXES[axis][0]);
-  $("count").replaceChildren(...axes.map(axis => option(axis, axis === "type")));
+  $("count").replaceChildren(...axes.map(axis => option(axis, axis === firstAxis())));
   $("then").replaceChildren(element("option", { value: "" }, "nothing"),
-    ...axes.filter(axis => axis !== (chosen.count || "type")).map(axis => option(axis, false)));
+    ...axes.filter(axis => axis !== (chosen.count || firstAxis())).map(axis => option(axis, false)));
 }
 
 /** A file's name, with its folder where another has the same; a program's, with the time. */

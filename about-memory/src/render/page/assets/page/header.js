@@ -13,15 +13,19 @@ function tilesOf(moment, found, before) {
     ? `${figures[key] > before.figures[key] ? "+" : ""}${sizeText(figures[key] - before.figures[key])}` : "";
   const classes = new Map((found?.dark?.classes ?? []).map(({ class: name, all }) => [name, all]));
   const isScan = found?.leaked !== undefined;
-  const none = found === undefined ? "is being read…" : "needs a dump: run with DMD=1";
-  const share = value => value !== null && figures?.["heap-allocated"] > 0
-    ? value === 0 ? "none of the heap" : `${formatShare(value, figures["heap-allocated"]).replace(/^0(?=\d\.)/, "")} of the heap` : "";
-  const sum = name => (found?.dark ? classes.get(name)?.bytes ?? 0 : null);
-  const unreported = figures?.["heap-unclassified"] ?? null;
+  const none = found === undefined ? "is being read…" : found?.dark ? `not known in mode ${found.mode ?? "live"}` : "needs a dump: run with DMD=1";
+  const share = value => value !== null && heap > 0
+    ? value === 0 ? "none of the heap" : `${formatShare(value, heap).replace(/^0(?=\d\.)/, "")} of the heap` : "";
+  // A dump of another mode than DMD=1 has not asked the reporters.
+  const isMatched = found?.dark && !classes.has("live") && !classes.has("cumulative");
+  const sum = name => (isMatched ? classes.get(name)?.bytes ?? 0 : null);
+  const isDump = moment.hasReports === false;
+  const unreported = figures?.["heap-unclassified"] ?? (isDump && isMatched ? found.dark.heapUnclassified : null);
+  const heap = figures?.["heap-allocated"] ?? (isDump ? found?.dark?.heap.bytes : null) ?? null;
   const tile = (name, value, fields) => ({ name, value, why: "not reported", note: "", kind: "", ...fields });
   return [
     tile("Resident", figures?.resident ?? null, { note: sinceOf("resident"), change: { view: moment.sheets.includes("resident") ? "resident" : "trees" } }),
-    tile("Heap", figures?.["heap-allocated"] ?? null, { note: sinceOf("heap-allocated"), change: { view: moment.sheets.includes("heap") ? "heap" : "trees" } }),
+    tile("Heap", heap, { note: sinceOf("heap-allocated"), change: { view: moment.sheets.includes("heap") ? "heap" : "trees" } }),
     tile("Unreported", unreported, { kind: "dark", note: sinceOf("heap-unclassified") || share(unreported), why: "not known", change: { view: found?.dark ? "dark" : "trees" } }),
     tile("Reported twice", sum("twice-reported"), { kind: "twice", why: none, note: share(sum("twice-reported")), change: { view: "dark", find: "" } }),
     tile("Leaked", isScan ? found.leaked : null, {

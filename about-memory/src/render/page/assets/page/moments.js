@@ -18,13 +18,19 @@ async function prepareTime() {
   const data = {
     name: "Memory from moment to moment; the table below has the numbers", times,
     series: SERIES.map(name => ({ name, amounts: moments.map(({ figures }) => figures?.[name] ?? null) })),
-    areas, timeText: time => (times[0] > 1e6 ? timeText(time) : `moment ${time + 1}`), perSecond: times[0] > 1e6 ? 1000 : 1,
+    areas, timeText: time => (times[0] > 1e6 ? fineTimeText(time, times[times.length - 1] - times[0]) : `moment ${time + 1}`), perSecond: times[0] > 1e6 ? 1000 : 1,
     amountText: amount => formatAmount(amount, Unit.bytes, bytesOf() === "bytes" ? "bytes" : "kib"),
     choices: moments.map(moment => ({
       name: `Moment ${nameOf(moment)}`, isChosen: moment === present(), choose: () => choose({ moment: String(moment.id) }),
     })),
   };
   return { elements: [graph.host, figuresTable(moments)], after: () => graph.show(data) };
+}
+
+/** A local time; with tenths or thousandths of a second where the moments lie close together. */
+function fineTimeText(/** @type {number} */ time, /** @type {number} */ span) {
+  const digits = span >= 10_000 ? 0 : span >= 2_000 ? 1 : 3;
+  return timeText(time) + (digits === 0 ? "" : (Math.floor(time % 1000) / 1000).toFixed(3).slice(1, 2 + digits));
 }
 
 /** When moments were taken; of those that do not say so, or at one time, the numbers. */

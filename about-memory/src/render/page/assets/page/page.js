@@ -21,6 +21,8 @@ let chosen = readAddress();
 /** The findings of the moment that is shown: null if it has none, undefined while they are being read. */
 let findings;
 let drawing = 0;
+/** What the colours of a graph can stand for in the view that is shown. */
+let palette = ["crate"];
 /** The timer that waits for the end of typing. */
 let typing = null;
 /** The blocks of the text of the view that is shown. */
@@ -65,6 +67,12 @@ async function draw() {
   clearTimeout(slow);
   if (number === drawing) {
     await drawHeader();
+    // The head may take more room now than when the table was laid out.
+    if (table.grid.isConnected) {
+      table.fit();
+      table.draw(false);
+    }
+    $("detail").hidden = panel.querySelector(".grid, .flames, .outline, .areas") === null;
     panel.removeAttribute("aria-busy");
     document.body.dataset.drawn = String(number);
     performance.mark("drawn");
@@ -119,6 +127,7 @@ async function prepare() {
     return () => panel.replaceChildren(hint(VIEWS[chosen.view].missing));
   }
   const shown = await PREPARE[chosen.view]();
+  palette = shown.colours ?? [];
   return () => {
     textBlocks = shown.text ?? (shown.page ? () => blocksOf(shown.page) : null);
     panel.dataset.layout = chosen.as || "table";
@@ -139,7 +148,7 @@ function settings() {
 
 /** The units of what is shown. */
 function bytesOf() {
-  return ["text", "treemap"].includes(chosen.as) ? textUnits() : chosen.units || (chosen.verbose === "1" ? "bytes" : "kib");
+  return chosen.as === "text" ? textUnits() : chosen.units || (chosen.verbose === "1" ? "bytes" : "kib");
 }
 
 /** The units of the text, which are those of the command line. */
@@ -246,5 +255,7 @@ listenToActions();
 listenToFiles();
 service.update().then(() => {
   const isRecordingAlone = data.moments.length === 0 && service.recordings.length > 0 && service.sources.length === 0;
-  return isRecordingAlone && chosen.view === DEFAULTS.view ? choose({ view: "recording" }) : draw();
+  const first = manifest.first ?? (isRecordingAlone ? { view: "recording" } : present()?.hasReports === false ? { view: "heap" } : null);
+  // An address that ends in "#" chooses what is shown at first, the reports.
+  return first && !location.href.includes("#") ? choose(first) : draw();
 }, fault => tell(fault.message));

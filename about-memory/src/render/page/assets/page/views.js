@@ -20,7 +20,7 @@ const VIEWS = {
 
 const columnsFor = {
   name: { key: "name", title: "Name", text: item => item.name },
-  size: { key: "size", title: "Size", text: item => (item.hasSize && !item.isSizeUnknown ? formatAmount(item.size, item.unit, bytesOf()) : "") },
+  size: { key: "size", title: "Size", text: item => (!item.hasSize ? "" : item.isSizeUnknown ? "not known" : formatAmount(item.size, item.unit, bytesOf())) },
   own: { key: "own", title: "Itself", text: item => (item.own === undefined ? "" : formatAmount(item.own, item.unit, bytesOf())) },
   share: { key: "share", title: "Share", text: item => (item.hasSize && item.whole > 0 ? shareText(item.size, item.whole) : "") },
   blocks: { key: "blocks", title: "Blocks", text: item => (item.blocks === undefined ? "" : plain.format(item.blocks)) },
@@ -33,7 +33,7 @@ const columnsOf = names => names.map(name => columnsFor[name]);
 /** A share with a digit behind the point; Firefox's two digits are for its own text. */
 function shareText(part, whole) {
   const share = (100 * part) / whole;
-  return share >= 99.95 && share <= 100 ? "100%" : `${share.toFixed(1)}%`;
+  return share >= 99.95 && share <= 100 ? "100%" : share === 0 ? "0%" : Math.abs(share) < 0.05 ? "<0.1%" : `${share.toFixed(1)}%`;
 }
 
 /** A difference with its sign. */
@@ -77,15 +77,17 @@ const PREPARE = {
     const isDiff = Boolean(heap.rows.before);
     const columns = columnsOf(["name", "size", "share", ...(isDiff ? ["change"] : []), "blocks"]);
     const text = () => heapBlocks(heap, wishes);
-    return { items: itemsOfHeap(breakDown(heap, wishes), isDiff), columns, name: "Heap", text, colours: isDiff ? ["change", "crate"] : ["state", "crate"] };
+    return { items: itemsOfHeap(breakDown(heap, wishes), isDiff), columns, name: "Heap", text, colours: isDiff ? ["change", "crate"] : hasStates(heap.rows.state) ? ["state", "crate"] : ["crate"] };
   },
 
   async census() {
     const censusOf = id => data.get(`moments/${id}/census`);
     const read = async id => itemsOfCensus(await censusOf(id), countedBy(), chosen.only);
-    axes = axesOf(await censusOf(present().id));
+    const census = await censusOf(present().id);
+    axes = axesOf(census);
+    const states = census.rows.state?.map(id => census.texts[id]);
     const shown = await withBase(await read(present().id), read, "Census");
-    return { ...shown, columns: shown.columns.filter(({ key }) => !["own", "description"].includes(key)), colours: [...(chosen.base ? ["change"] : ["state"]), "crate"] };
+    return { ...shown, columns: shown.columns.filter(({ key }) => !["own", "description"].includes(key)), colours: [...(chosen.base ? ["change"] : hasStates(states) ? ["state"] : []), "crate"] };
   },
 
   async types() {
@@ -110,9 +112,17 @@ const PREPARE = {
 /** The axes on which the census that was shown last has answers. */
 let axes = ["type"];
 
+/** Returns whether blocks have a state: whether they were compared with what is reported. */
+function hasStates(/** @type {string[] | undefined} */ states) {
+  return (states ?? []).some(state => !["live", "cumulative", "other"].includes(state));
+}
+
+/** What the census counts by unless something else is chosen. */
+const firstAxis = () => (axes.includes("type") ? "type" : axes[0] ?? "type");
+
 /** The axes that the census counts by. */
 function countedBy() {
-  const first = chosen.count || "type";
+  const first = chosen.count || firstAxis();
   return [first, ...(chosen.then && chosen.then !== first ? [chosen.then] : [])];
 }
 
@@ -163,6 +173,13 @@ function addSizes(items, before, after) {
     item.before = item.size - change;
     item.whole = 0;
   }
+  // What stands for several is as big as they are together.
+  for (const item of [...allItems(items)].reverse().filter(({ kind }) => kind === "other")) {
+    item.isSizeUnknown = item.kids.some(kid => kid.isSizeUnknown);
+    const change = changeOf(item);
+    item.size = item.kids.reduce((sum, kid) => sum + kid.size, 0);
+    item.before = item.size - change;
+  }
 }
 
 function hint(text) {
@@ -199,6 +216,7 @@ function showItems({ page, items, columns, name, text, colours = ["crate"], abov
     return;
   }
   const way = wayOf(chosen.at);
+  table.host.dataset.units = bytesOf();
   const sums = chosen.find === "" ? [] : [hint(foundText(items, chosen.find))];
   if (layout === "") {
     put(...above, ...sums, table.host);
@@ -218,7 +236,12 @@ function emptyText() {
   return chosen.find ? `Nothing here has “${chosen.find}” in its name.`
     : chosen.filter ? `No path has “${chosen.filter}” in it.`
     : chosen.only ? `There is nothing of ${chosen.only.replace(":", " ")}: show all again by the button above.`
-    : { difference: "Nothing has changed.", trees: "This report has no measurements." }[chosen.view] ?? "There are no blocks.";
+    : { difference: "Nothing has changed.", trees: noReportsText() }[chosen.view] ?? "There are no blocks.";
+}
+
+/** What is said of a moment without reports. */
+function noReportsText() {
+  return present()?.hasReports === false ? "This is a dump without its report: its blocks are under Heap." : "This report has no measurements.";
 }
 
 /** Of reports, the trees of bytes: `explicit` alone, of each process. */

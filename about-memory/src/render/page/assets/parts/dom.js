@@ -50,3 +50,13 @@ function button(text, act, properties = {}) {
   made.addEventListener("click", act);
   return made;
 }
+
+/** Changes the text of an element that has only text. */
+function setText(/** @type {Element} */ holder, /** @type {string} */ words) {
+  const known = holder.firstChild;
+  if (known instanceof Text && holder.lastChild === known) {
+    known.data = words;
+  } else {
+    holder.textContent = words;
+  }
+}

@@ -34,6 +34,21 @@ function layOutBoxes(items, least) {
   return boxes;
 }
 
+/** What the colour of a box stands for: the crate, or of a report the first part of its name. */
+function wordOf(/** @type {Item} */ item) {
+  return item.crate ?? item.name.split("/")[0];
+}
+
+/** The places of the biggest words, the widest first: the ten colours go to these, and none twice. */
+function ranksOf(/** @type {Item[]} */ items) {
+  const widths = new Map();
+  for (const { item, width } of layOutBoxes(items, LEAST_WIDTH / 1500)) {
+    const word = wordOf(item);
+    widths.set(word, (widths.get(word) ?? 0) + (word === "" ? 0 : width));
+  }
+  return new Map([...widths].sort((a, b) => b[1] - a[1]).map(([word], rank) => [word, rank]));
+}
+
 class Flame {
   constructor({ describe, choose }) {
     this.describe = describe;
@@ -65,6 +80,7 @@ class Flame {
     this.look = look;
     this.way = followWay(items, look.way);
     this.items = this.way.length > 0 ? [this.way[this.way.length - 1]] : items;
+    this.ranks = ranksOf(items);
     this.crumbs.hidden = this.way.length === 0;
     this.crumbs.replaceChildren(button("Whole graph", () => this.enter([])),
       ...this.way.map((item, depth) => button(item.name || NAMELESS, () => this.enter(look.way.slice(0, depth + 1)),
@@ -139,8 +155,8 @@ class Flame {
       }
       return item.unreported * 2 > item.size ? colours.dark : item.unreported * 20 > item.size ? colours.mixed : colours.once;
     }
-    const word = item.crate ?? item.name.split("/")[0];
-    return word === "" ? colours.neutral : colours.crates[hashOf(word) % colours.crates.length];
+    const word = wordOf(item);
+    return word === "" ? colours.neutral : colours.crates[(this.ranks.get(word) ?? hashOf(word)) % colours.crates.length];
   }
 
   drawLegend() {

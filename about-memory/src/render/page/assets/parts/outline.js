@@ -6,6 +6,10 @@
 const CHUNK = 250;
 const ROW_HEIGHT = 20;
 
+/** The signs of functions, types and scopes in the text. Few fonts have them: they are seen as letters, and copied as they are. */
+const LETTERS = { "ƒ": "f", "Ⓣ": "T", "Ⓢ": "S" };
+const SIGN = /^( +)([ƒⓉⓈ])(?= )/;
+
 class Outline {
   /** `folds` remembers what is open; `describe` is told of the line that has the mouse or the focus. */
   constructor(host, folds, describe) {
@@ -114,7 +118,11 @@ class Outline {
     if (row.line.description !== "") {
       drawn.title = row.line.description;
     }
-    drawn.append(...piecesOf(row).map(([className, text]) => element("span", { className }, text)));
+    drawn.append(...piecesOf(row).flatMap(([className, text]) => {
+      const [, blank, sign] = text.match(SIGN) ?? [];
+      return sign === undefined ? [element("span", { className }, text)]
+        : [blank, element("span", { className: "sign" }, LETTERS[sign]), element("span", { className }, text.slice(blank.length + sign.length))];
+    }));
     return drawn;
   }
 

@@ -54,6 +54,11 @@ class Table {
   show(items, look) {
     const activeId = this.rows[this.active]?.item.id;
     const isSame = this.look?.view === look.view && this.look?.way.join() === look.way.join();
+    if (this.look?.columns.map(({ key }) => key).join() !== look.columns.map(({ key }) => key).join()) {
+      // Rows have cells for the columns there were.
+      this.body.replaceChildren();
+      this.drawn.clear();
+    }
     this.look = look;
     const way = followWay(items, look.way);
     this.way = way;
@@ -149,21 +154,30 @@ class Table {
   draw(anew) {
     const first = Math.max(0, Math.floor(this.grid.scrollTop / ROW) - BEYOND);
     const last = Math.min(this.rows.length, Math.ceil((this.grid.scrollTop + this.grid.clientHeight) / ROW) + BEYOND);
+    const spare = [];
     for (const [index, row] of this.drawn) {
       if (anew || index < first || index >= last) {
-        row.remove();
+        spare.push(row);
         this.drawn.delete(index);
       }
     }
     const made = document.createDocumentFragment();
     for (let index = first; index < last; index++) {
       if (!this.drawn.has(index)) {
-        const row = this.drawRow(this.rows[index], index);
+        // To fill a row that is there takes half the time of making one.
+        const known = spare.pop();
+        const row = known ?? this.newRow();
+        this.fillRow(row, this.rows[index], index);
         this.drawn.set(index, row);
-        made.append(row);
+        if (!known) {
+          made.append(row);
+        }
       }
     }
+    spare.forEach(row => row.remove());
     this.body.append(made);
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.putInOrder(), 200);
     if (this.drawn.has(this.active)) {
       this.grid.setAttribute("aria-activedescendant", this.drawn.get(this.active).id);
     } else {
@@ -171,8 +185,34 @@ class Table {
     }
   }
 
-  drawRow({ item, level, place, count, isOpen }, index) {
-    const row = element("div", { className: `row is-${item.kind}`, role: "row", id: `row-${index}` });
+  /** Once nothing moves, the rows stand in the document as they are seen: selections and screen readers go by that order. */
+  putInOrder() {
+    const rows = [...this.drawn].sort(([a], [b]) => a - b).map(([, row]) => row);
+    if (rows.some((row, place) => this.body.children[place] !== row)) {
+      this.body.append(...rows);
+    }
+  }
+
+  /** A row with its cells, still empty. */
+  newRow() {
+    const row = element("div", { role: "row" });
+    row.append(...this.look.columns.map(({ key, isText }, at) => {
+      const cell = element("div", { className: `cell ${key}`, role: at === 0 ? "rowheader" : "gridcell", "aria-colindex": at + 1 });
+      if (key === "name") {
+        cell.append(element("span", { className: "fold", "aria-hidden": "true" }));
+      } else if (key === "size") {
+        cell.append(element("span", { className: "bar", "aria-hidden": "true" }), element("span", {}, ""));
+      } else if (key === "change" || isText) {
+        cell.append(element("span", {}, ""));
+      }
+      return cell;
+    }));
+    return row;
+  }
+
+  fillRow(row, { item, level, place, count, isOpen }, index) {
+    row.className = `row is-${item.kind}`;
+    row.id = `row-${index}`;
     row.style.top = `${index * ROW}px`;
     row.dataset.row = index;
     row.setAttribute("aria-level", level);
@@ -182,43 +222,57 @@ class Table {
     row.setAttribute("aria-selected", index === this.active);
     if (item.kids.length > 0) {
       row.setAttribute("aria-expanded", isOpen);
+    } else {
+      row.removeAttribute("aria-expanded");
     }
-    row.append(...this.look.columns.map((column, at) => this.drawCell(column, item, level, at)));
-    return row;
+    this.look.columns.forEach((column, at) => this.fillCell(row.children[at], column, item, level));
   }
 
   /**
+   * @param {HTMLElement} cell
    * @param {Column} column
    * @param {Item} item
    * @param {number} level
-   * @param {number} at
    */
-  drawCell({ key, text, isText = false }, item, level, at) {
-    const cell = element("div", { className: `cell ${key}`, role: at === 0 ? "rowheader" : "gridcell", "aria-colindex": at + 1 });
+  fillCell(cell, { key, text, isText = false }, item, level) {
     if (key === "name") {
-      cell.style.paddingLeft = `${6 + Math.min(level - 1, 40) * 14}px`;
-      cell.append(element("span", { className: "fold", "aria-hidden": "true" }));
-      const [badge, words] = BADGES[item.kind] ?? ["", ""];
-      // A census names its axis already.
-      if (badge !== "" && this.look.view !== "census") {
-        cell.append(element("span", { className: `badge ${item.kind}`, title: words }, badge), " ");
-      }
-      cell.append(element("span", { className: "name", title: item.name }, this.nameOf(item)),
-        ...item.notes.map(note => element("span", { className: `note ${note === "impossible" ? "invalid" : ""}` }, note)));
-      return cell;
+      this.fillName(cell, item, level);
+      return;
     }
     const words = text(item);
-    if (key === "size" && item.hasSize && !item.isSizeUnknown) {
-      cell.append(this.bar(item), element("span", { className: item.isInvalid ? "invalid" : "" }, words));
+    const inner = /** @type {HTMLElement} */ (cell.lastElementChild);
+    if (key === "size") {
+      const isKnown = item.hasSize && !item.isSizeUnknown;
+      this.fillBar(/** @type {HTMLElement} */ (cell.firstElementChild), item, isKnown);
+      inner.className = isKnown && item.isInvalid ? "invalid" : "";
+      setText(inner, words);
     } else if (key === "change") {
       const change = changeOf(item);
-      cell.append(element("span", { className: change > 0 ? "grown" : change < 0 ? "shrunk" : "same" }, words));
+      inner.className = change > 0 ? "grown" : change < 0 ? "shrunk" : "same";
+      setText(inner, words);
     } else if (isText) {
-      cell.append(element("span", { title: words }, words));
+      inner.title = words;
+      setText(inner, words);
     } else {
-      cell.textContent = words;
+      setText(cell, words);
     }
-    return cell;
+  }
+
+  /** Fills the cell of the name: the fold, which stays, then a badge, the name, and notes. */
+  fillName(cell, item, level) {
+    cell.style.paddingLeft = `${6 + Math.min(level - 1, 40) * (innerWidth <= 600 ? 8 : 14)}px`;
+    // A census names its axis already.
+    const [badge, words] = this.look.view === "census" ? ["", ""] : BADGES[item.kind] ?? ["", ""];
+    const known = cell.lastElementChild;
+    if (badge === "" && item.notes.length === 0 && cell.childNodes.length === 2 && known.className === "name") {
+      known.title = item.name;
+      setText(known, this.nameOf(item));
+      return;
+    }
+    cell.replaceChildren(cell.firstElementChild,
+      ...(badge === "" ? [] : [element("span", { className: `badge ${item.kind}`, title: words }, badge), " "]),
+      element("span", { className: "name", title: item.name }, this.nameOf(item)),
+      ...item.notes.map(note => element("span", { className: `note ${note === "impossible" ? "invalid" : ""}` }, note)));
   }
 
   /** A name; of a function on a narrow page, its end. */
@@ -228,20 +282,22 @@ class Table {
   }
 
   /** A bar as long as the share, in parts of what is unreported and reported twice where that is known. */
-  bar(item) {
+  fillBar(bar, item, isKnown) {
     const whole = item.whole > 0 ? item.whole : this.greatest;
-    const bar = element("span", { className: "bar", "aria-hidden": "true" });
-    const parts = [["dark", item.unreported ?? 0], ["twice", item.twice ?? 0]];
-    const rest = item.size - parts[0][1] - parts[1][1];
-    for (const [name, amount] of [["once", rest], ...parts]) {
+    const [dark, twice] = [item.unreported ?? 0, item.twice ?? 0];
+    let made = 0;
+    for (const [name, amount] of isKnown ? [["once", item.size - dark - twice], ["dark", dark], ["twice", twice]] : []) {
       const share = Math.max(0, Math.min(1, amount / whole));
       if (share > 0) {
-        const part = element("span", { className: `part ${name}` });
+        const part = bar.children[made] ?? bar.appendChild(element("span"));
+        part.className = `part ${name}`;
         part.style.width = `${100 * share}%`;
-        bar.append(part);
+        made++;
       }
     }
-    return bar;
+    while (bar.children.length > made) {
+      bar.lastElementChild.remove();
+    }
   }
 
   indexAt(target) {

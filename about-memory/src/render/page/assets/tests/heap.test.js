@@ -110,3 +110,20 @@ test("boxes are as wide as they are big, and lie within each other", () => {
 test("the frames of a stack come innermost first", () => {
   assert.deepStrictEqual(plain(framesOf(heap(), 1)), [1, 0]);
 });
+
+test("the ten colours go to the biggest crates, each to one", () => {
+  const { ranksOf, newItem } = load("ranksOf", "newItem");
+  const item = (name, size, crate) => newItem(name, name, { size, crate });
+  const crates = Array.from({ length: 12 }, (_, number) => item(`f${number}`, 100 - number, `crate${number}`));
+  const ranks = ranksOf([...crates, item("g", 500, "crate11"), item("[u8]", 900, "")]);
+  assert.deepEqual(plain([...ranks.keys()].slice(0, 3)), ["crate11", "crate0", "crate1"]);
+  assert.deepEqual(plain([...ranks.values()].slice(0, 12)), Array.from({ length: 12 }, (_, rank) => rank));
+});
+
+test("cycles and smaller nodes are counted in words, and statics named once", () => {
+  const { itemsOfRetained } = load("itemsOfRetained");
+  const node = (is, name, kids = []) => ({ is, name, retained: 10, own: 0, blocks: 0, kids });
+  const tree = { heap: { retained: 30, kids: [node("static", "shop::CARTS"), node("cycles", 1), node("other", 2)] } };
+  assert.deepEqual(plain(itemsOfRetained(tree).map(({ name, kind, blocks = "none" }) => [name, kind, blocks])),
+    [["shop::CARTS", "static", "none"], ["1 cycle", "cycles", "none"], ["2 smaller ones", "other", "none"]]);
+});

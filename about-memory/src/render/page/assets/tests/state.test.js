@@ -47,3 +47,13 @@ test("tiles say what is not known, and why", () => {
   assert.strictEqual(firstSuggestion({ dark }).remedy, "leave it out");
   assert.strictEqual(firstSuggestion(null), null);
 });
+
+test("a dump without its report has the sums that it knows itself", () => {
+  const moment = { figures: {}, sheets: ["heap"], hasReports: false };
+  const shown = found => plain(tilesOf(moment, found, null).map(({ value, why }) => (value === null ? why : value)));
+  const dark = classes => ({ heap: { bytes: 8 }, heapUnclassified: 4, wrong: [], classes: classes.map(name => ({ class: name, all: { bytes: 2 }, places: [] })) });
+  assert.deepStrictEqual(shown({ mode: "dark-matter", dark: dark(["unreported"]) }), ["not reported", 8, 4, 0, "needs DMD=--mode=scan"]);
+  // In a mode that asks no reporters, nothing is unreported or reported twice.
+  assert.deepStrictEqual(shown({ mode: "live", dark: dark(["live"]) }),
+    ["not reported", 8, "not known", "not known in mode live", "needs DMD=--mode=scan"]);
+});
