@@ -22,6 +22,7 @@ use crate::command::shell::man::ManArgs;
 use crate::command::view::diff::DiffArgs;
 use crate::command::view::explain_rss::ExplainRssArgs;
 use crate::command::view::page::build::PageBuildArgs;
+use crate::command::view::page::open::PageOpenArgs;
 #[cfg(feature = "serve")]
 use crate::command::view::page::serve::PageServeArgs;
 use crate::command::view::recording::RecordingArgs;
@@ -68,9 +69,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Show the differences of two reports
     Diff(DiffArgs),
-    /// Build or serve a page that shows reports in a browser
-    #[command(subcommand)]
-    Page(PageCommand),
+    /// Show reports, dumps and recordings in a browser
+    Page(Box<PageArgs>),
     /// Explain resident memory (RSS) and its growth
     #[command(alias = "resident")]
     ExplainRss(ExplainRssArgs),
@@ -130,9 +130,23 @@ pub enum Command {
     Dmd(RecordsArgs),
 }
 
+/// `about-memory page`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct PageArgs {
+    /// The command, by default `open`.
+    #[command(subcommand)]
+    pub command: Option<PageCommand>,
+    /// The arguments of `open`.
+    #[command(flatten)]
+    pub open: PageOpenArgs,
+}
+
 /// A command of the group `page`.
 #[derive(Debug, Subcommand)]
 pub enum PageCommand {
+    /// Write a page and open it in the browser; the default
+    Open(PageOpenArgs),
     /// Write one page that works offline in any browser
     Build(PageBuildArgs),
     /// Serve the page on this machine, with live snapshots
@@ -201,7 +215,7 @@ impl Cli {
             None => {
                 let first = self.show.files.first().cloned();
                 let done = self.show.run(context);
-                done.map_err(|failure| words::name_similar_command(failure, first, &Cli::command()))
+                done.map_err(|failure| words::name_similar_command(failure, first, ""))
             }
             Some(command) => command.run(context),
         }
@@ -245,9 +259,10 @@ impl Command {
         match self {
             Command::Show(args) => args.run(context),
             Command::Diff(args) => args.run(context),
-            Command::Page(PageCommand::Build(args)) | Command::Html(args) => args.run(context),
+            Command::Page(args) => args.run(context),
+            Command::Html(args) => args.run(context),
             #[cfg(feature = "serve")]
-            Command::Page(PageCommand::Serve(args)) | Command::Serve(args) => args.run(context),
+            Command::Serve(args) => args.run(context),
             Command::ExplainRss(args) => args.run(context),
             Command::Launch(command) => command.run(context),
             Command::Recording(args) => args.run(context),
@@ -275,8 +290,28 @@ impl Command {
 impl HeapArgs {
     fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         match self.command {
-            None => self.tree.run(context),
+            None => {
+                let first = self.tree.input().cloned();
+                let done = self.tree.run(context);
+                done.map_err(|failure| words::name_similar_command(failure, first, "heap "))
+            }
             Some(command) => command.run(context),
+        }
+    }
+}
+
+impl PageArgs {
+    fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        match self.command {
+            None => {
+                let first = self.open.contents.files.first().cloned();
+                let done = self.open.run(context);
+                done.map_err(|failure| words::name_similar_command(failure, first, "page "))
+            }
+            Some(PageCommand::Open(args)) => args.run(context),
+            Some(PageCommand::Build(args)) => args.run(context),
+            #[cfg(feature = "serve")]
+            Some(PageCommand::Serve(args)) => args.run(context),
         }
     }
 }

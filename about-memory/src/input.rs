@@ -7,5 +7,6 @@ pub mod open;
 pub mod dump;
 pub(crate) mod folder;
 pub(crate) mod progress;
+mod missing;
 
 pub use args::InputArgs;

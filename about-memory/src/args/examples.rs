@@ -1,7 +1,7 @@
 //! The examples of each command's `--help`.
 
 /// Examples by the path of the command, a line each: `heap tree`.
-pub(super) const EXAMPLES: [(&str, &str); 38] = [
+pub(super) const EXAMPLES: [(&str, &str); 39] = [
     (
         "about-memory",
         "about-memory heap.json.gz             the tree of a report, a dump or a recording\n\
@@ -44,7 +44,13 @@ pub(super) const EXAMPLES: [(&str, &str); 38] = [
         "about-memory explain-rss heap.json.gz\n\
          about-memory explain-rss before.json.gz after.json.gz    why it grew",
     ),
-    ("page", "about-memory page build heap.json.gz -o page.html\nabout-memory page serve indexer"),
+    (
+        "page",
+        "about-memory page heap.json.gz        write heap.html, and open it in the browser\n\
+         about-memory page heap.dmd.json.gz    the same, on the flame graph of the heap\n\
+         about-memory page serve indexer",
+    ),
+    ("page open", "about-memory page open before.json.gz after.json.gz"),
     (
         "page build",
         "about-memory page build before.json.gz after.json.gz -o page.html\n\

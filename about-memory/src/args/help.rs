@@ -16,6 +16,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "annotate",
             "recording",
             "explain-rss",
+            "page open",
             "page build",
             "page serve",
         ],

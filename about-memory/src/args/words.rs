@@ -1,31 +1,43 @@
 //! Words of the command line that clap alone does not understand: flags before the command, and
 //! mistyped commands, which it takes for files.
 
+use super::Cli;
 use crate::error::Failure;
+use clap::CommandFactory;
 use std::ffi::OsString;
-use std::path::{PathBuf, is_separator};
+use std::path::{Path, PathBuf, is_separator};
 
 /// Adds to the error of a file that does not exist the command that may have been meant: without a
-/// command, words are files.
+/// command, words are files. `group` is empty or a group of commands with a blank behind it.
 pub(super) fn name_similar_command(
     failure: Failure,
     word: Option<PathBuf>,
-    commands: &clap::Command,
+    group: &str,
 ) -> Failure {
+    let all = Cli::command();
+    let commands = all.find_subcommand(group.trim_end()).unwrap_or(&all);
     let word = word.filter(|word| !word.exists());
-    let Some(word) = word.as_deref().and_then(|word| word.to_str()) else { return failure };
-    if let Some((feature, _)) = LEFT_OUT.iter().find(|(name, is_there)| *name == word && !is_there)
-    {
-        return format!("this about-memory was built without its feature `{feature}`").into();
-    }
+    let Some(path) = word.as_deref() else { return failure };
+    let failure = match missing_feature(path) {
+        Some(message) => return message.into(),
+        None => failure,
+    };
+    let Some(word) = path.to_str() else { return failure };
     match similar_command(word, commands) {
         Some(name) => format!(
-            "{}\n\n  tip: a similar command exists: `about-memory {name}`",
+            "{}\n\n  tip: a similar command exists: `about-memory {group}{name}`",
             failure.with_causes()
         )
         .into(),
         None => failure,
     }
+}
+
+/// Returns the message for a command that is left out of this program.
+fn missing_feature(word: &Path) -> Option<String> {
+    let is_left_out = |(name, is_there): &&(&str, bool)| Path::new(name) == word && !is_there;
+    let (feature, _) = LEFT_OUT.iter().find(is_left_out)?;
+    Some(format!("this about-memory was built without its feature `{feature}`"))
 }
 
 /// The commands that a feature of the same name adds, and whether it is on.

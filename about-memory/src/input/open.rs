@@ -2,6 +2,7 @@
 
 use super::kind::FileKind;
 use super::live::{self, LiveError, Target, pid_of, report_of};
+use super::missing;
 use crate::report::diff::Side;
 use crate::report::diff::pair::{Pair, ReadSide};
 use crate::report::filter::Filter;
@@ -26,6 +27,8 @@ pub struct OpenError {
 #[derive(Debug)]
 enum Reason {
     Open(io::Error),
+    /// No such file; the message names others.
+    Missing(String),
     Directory,
     NotGzip,
     Read(ReadError),
@@ -42,9 +45,7 @@ impl fmt::Display for OpenError {
             write!(f, "{}: ", self.path.display())?;
         }
         match &self.reason {
-            Reason::Open(error) if error.kind() == io::ErrorKind::NotFound => {
-                f.write_str("no such file")
-            }
+            Reason::Missing(message) => f.write_str(message),
             Reason::Open(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 f.write_str("may not be read; check its permissions")
             }
@@ -65,13 +66,17 @@ impl Error for OpenError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.reason {
             Reason::Open(error) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => None,
+                io::ErrorKind::PermissionDenied => None,
                 _ => Some(error),
             },
             // The message contains the error's message already.
             Reason::Read(error) => error.source(),
             Reason::Live(error) => error.source(),
-            Reason::Directory | Reason::NotGzip | Reason::OtherKind(_) | Reason::Refused(_) => None,
+            Reason::Missing(_)
+            | Reason::Directory
+            | Reason::NotGzip
+            | Reason::OtherKind(_)
+            | Reason::Refused(_) => None,
         }
     }
 }
@@ -147,7 +152,14 @@ fn input(path: &Path) -> Result<Box<dyn Read>, OpenError> {
     if path.is_dir() {
         return Err(fail(Reason::Directory));
     }
-    let mut file = fs::File::open(path).map_err(|error| fail(Reason::Open(error)))?;
+    let mut file = fs::File::open(path).map_err(|error| {
+        fail(match error.kind() {
+            io::ErrorKind::NotFound => {
+                Reason::Missing(missing::describe(path, &|path| FileKind::of(path).is_some()))
+            }
+            _ => Reason::Open(error),
+        })
+    })?;
     let mut magic = Vec::new();
     file.by_ref().take(2).read_to_end(&mut magic).map_err(|error| fail(Reason::Open(error)))?;
     let is_named_gzip = path.extension().is_some_and(|extension| extension == "gz");

@@ -327,3 +327,32 @@ fn a_dump_is_requested_of_one_program_alone() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }
 }
+
+#[test]
+fn files_that_could_be_meant_are_named() {
+    let folder = Folder::new().with("report.json", GOOD).with("notes.txt", "no report");
+    let dump = r#"{"version": 5, "invocation": {"mode": "live"}, "blockList": []}"#;
+    folder.write("before", dump);
+    let message = said(&folder.run(&["heap", "tree", "befor"]));
+    let expected = "about-memory: befor: no such file, and no running program has this name\n  \
+                    files in that folder: before";
+    assert!(message.starts_with(expected), "{message}");
+    let message = said(&folder.run(&["repor.json"]));
+    assert_eq!(
+        message,
+        "about-memory: repor.json: no such file\n  files in that folder: report.json, before"
+    );
+    let message = said(&folder.run(&["recording", "none.gz"]));
+    assert_eq!(message, "about-memory: none.gz: no such file");
+    let message = said(&folder.run(&["heap", "no/such.json"]));
+    assert_eq!(message, "about-memory: no/such.json: no such file; there is no folder no either");
+}
+
+#[test]
+fn a_question_to_a_fleet_needs_words() {
+    let message = said(&Folder::new().run(&["fleet"]));
+    assert!(
+        message.starts_with("about-memory: name a question and a dataset: `about-memory"),
+        "{message}"
+    );
+}

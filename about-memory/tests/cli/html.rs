@@ -164,3 +164,57 @@ fn resident_memory_is_explained_by_the_earlier_moments_of_the_process() {
     assert!(page.contains(r#""sheets":["resident"]"#));
     assert!(!page.contains("data-name=\"moments/3/findings\""), "it does not say what is resident");
 }
+
+/// A dump of one block, as DMD writes it.
+const DUMP: &str = r##"{"version": 5, "invocation": {"dmdEnvVar": "1", "mode": "live"},
+    "memreport": {"version": 1, "program": "/bin/shop", "pid": 7},
+    "blockList": [{"req": 1000, "slop": 24, "alloc": "A"}], "traceTable": {"A": ["B"]},
+    "frameTable": {"B": "#01: shop::load_catalogue (src/main.rs:3)"}}"##;
+
+/// Returns the page's list of what is in it.
+fn manifest(page: &str) -> serde_json::Value {
+    let (_, rest) = page.split_once("id=\"manifest\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn a_dump_alone_opens_on_its_flame_graph() {
+    let folder = Folder::new().with("before", DUMP);
+    assert_eq!(folder.text(&["page", "before"]), "before.html\n");
+    let page = fs::read_to_string(folder.path("before.html")).unwrap();
+    let manifest = manifest(&page);
+    assert_eq!(manifest["first"], serde_json::json!({ "view": "heap", "as": "flame" }));
+    assert_eq!(manifest["moments"][0]["hasReports"], false);
+    assert!(embedded(&page, "moments/0/heap").contains("shop::load_catalogue"));
+    // A page that this program has written is written anew.
+    assert_eq!(folder.text(&["page", "open", "before"]), "before.html\n");
+}
+
+#[test]
+fn a_dump_brings_the_report_that_it_lies_beside() {
+    let folder = Folder::new().with("heap.json", ONE).with("heap.dmd.json", DUMP);
+    assert_eq!(folder.text(&["page", "heap.dmd.json"]), "heap.html\n");
+    let page = fs::read_to_string(folder.path("heap.html")).unwrap();
+    assert_eq!(manifest(&page)["moments"][0]["hasReports"], true);
+    assert!(embedded(&page, "moments/0/reports").contains("explicit/b/c"));
+}
+
+#[test]
+fn a_page_replaces_no_other_file() {
+    let folder = Folder::new().with("heap.json", ONE).with("heap.html", "<html>mine</html>");
+    let output = folder.run(&["page", "heap.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("heap.html: this is no page of about-memory"), "{message}");
+    assert_eq!(fs::read_to_string(folder.path("heap.html")).unwrap(), "<html>mine</html>");
+    assert_eq!(folder.text(&["page", "heap.json", "-o", "other.html"]), "other.html\n");
+}
+
+#[test]
+fn two_dumps_without_reports_are_compared_by_their_heaps_alone() {
+    let folder = Folder::new().with("before", DUMP).with("after", DUMP);
+    folder.text(&["page", "before", "after", "-o", "page.html"]);
+    let page = fs::read_to_string(folder.path("page.html")).unwrap();
+    assert!(!page.contains("data-name=\"differences/0/1\""));
+    assert_eq!(embedded(&page, "moments/0/heap"), embedded(&page, "moments/1/heap"));
+}

@@ -60,7 +60,7 @@ fn the_old_names_are_hidden_aliases() {
     assert_eq!(
         names.join(", "),
         format!(
-            "show, diff, tree, annotate, recording, explain-rss, page build, page serve, {launch}{process}, heap tree, \
+            "show, diff, tree, annotate, recording, explain-rss, page open, page build, page serve, {launch}{process}, heap tree, \
              heap diff, heap census, heap coverage, heap dominators, heap why-alive, heap records, export, metrics, \
              symbolicate, check, {fleet}completions, man, help"
         )

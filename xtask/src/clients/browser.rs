@@ -95,7 +95,7 @@ type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 const OF_SCRIPTS: [Check; 2] =
     [("the scripts' own tests", scripts::tests), ("the scripts' types", scripts::types)];
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
@@ -111,6 +111,7 @@ const CHECKS: [Check; 17] = [
     ("the table is driven by keys", views::table),
     ("assistive programs", views::accessibility),
     ("heap details", heap::details),
+    ("a dump alone opens on its flame graph", heap::alone),
     ("light and dark", look::schemes),
     ("a running program is measured and minimized", served::program),
 ];

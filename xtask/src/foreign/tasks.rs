@@ -3,6 +3,7 @@
 //! Every line is typed as it stands into a shell, in the folder of a small package. A way counts
 //! only if the answer is in its output. Peers that are not installed are named as not run.
 
+mod page;
 mod questions;
 mod scene;
 mod sheet;
@@ -157,16 +158,16 @@ fn attempt(scene: &Scene, task: &Task, way: &Way) -> Result<Outcome, Failure> {
             return Ok(Outcome::NotRun(missing));
         }
     }
-    let (words, file) = match way.answer {
-        Answer::Window => return Ok(Outcome::Window),
-        Answer::Printed(words) => (words, None),
-        Answer::File(file, words) => (words, Some(file)),
+    let (Answer::Printed(words) | Answer::File(_, words) | Answer::Page(_, words)) = way.answer
+    else {
+        return Ok(Outcome::Window);
     };
     let _service = scene.prepare(task.service, way.before)?;
     let typed = scene.type_lines(way.lines)?;
-    let printed = match file {
-        Some(file) => scene.content(file),
-        None => typed.printed,
+    let printed = match way.answer {
+        Answer::File(file, _) => scene.content(file),
+        Answer::Page(file, _) => page::flame_graph(&scene.content(file))?,
+        Answer::Printed(_) | Answer::Window => typed.printed,
     };
     Ok(if words.iter().all(|word| printed.contains(word)) {
         Outcome::Answered(typed.spent)

@@ -82,6 +82,11 @@ impl HeapTreeArgs {
         HeapTreeArgs::from_arg_matches(&command.try_get_matches_from(words)?)
     }
 
+    /// Returns the word that names the dump or the program.
+    pub(crate) fn input(&self) -> Option<&PathBuf> {
+        self.input.as_ref()
+    }
+
     /// Prints the tree.
     ///
     /// # Errors

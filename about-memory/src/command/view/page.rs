@@ -1,4 +1,4 @@
-//! Builds or serves the page that shows reports in a browser.
+//! Builds, opens or serves the page that shows reports in a browser.
 
 pub(crate) mod snapshot;
 pub(crate) mod findings;
@@ -6,6 +6,7 @@ pub(crate) mod recording;
 mod source;
 mod program;
 pub mod build;
+pub mod open;
 #[cfg(feature = "serve")]
 pub mod serve;
 

@@ -16,6 +16,8 @@ use memreport_analysis::retention::TargetNotFound;
 pub enum DumpError {
     /// A dump could not be read.
     Read(PathBuf, ReadError),
+    /// There is no such file; the message names others.
+    Missing(PathBuf, String),
     /// The file is no dump, but of this kind.
     OtherKind(PathBuf, FileKind),
     /// A recording could not be read.
@@ -54,6 +56,7 @@ impl fmt::Display for DumpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Missing(path, message) => write!(f, "{}: {message}", path.display()),
             Self::OtherKind(path, kind) => {
                 write!(f, "{}: {}", path.display(), kind.describe(path))
             }
@@ -118,6 +121,7 @@ impl error::Error for DumpError {
             Self::NoReports(_, error) => Some(error),
             Self::Modes(error) => Some(error),
             Self::NoTime(_)
+            | Self::Missing(..)
             | Self::OtherKind(..)
             | Self::Unreported(_)
             | Self::Alone(_)

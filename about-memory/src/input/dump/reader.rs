@@ -4,6 +4,7 @@ use super::error::DumpError;
 use super::source::DumpSource;
 use crate::input::kind::{FileKind, HEAD, text_of};
 use crate::input::live::{self, DEFAULT_TIMEOUT};
+use crate::input::missing;
 use crate::input::open::{NamedBytes, is_stdin, running};
 use crate::input::progress::Progress;
 use memreport_analysis::heap::history::History;
@@ -65,8 +66,7 @@ impl DumpReader {
     ///
     /// The file cannot be read or is no dump.
     pub fn load(path: &Path) -> Result<Dump, DumpError> {
-        let (_step, file) =
-            open_file(path).map_err(ReadError::Io).map_err(|error| not_a_dump(path, error))?;
+        let (_step, file) = open_file(path).map_err(|error| not_opened(path, error))?;
         read::read(file, read::DEFAULT_LIMIT).map_err(|error| not_a_dump(path, error))
     }
 
@@ -77,7 +77,7 @@ impl DumpReader {
     /// The file cannot be read or is neither.
     pub fn open(&mut self, path: &Path, notes: &mut dyn Write) -> Result<DumpSource, DumpError> {
         let unreadable = |error| DumpError::Read(path.to_owned(), ReadError::Io(error));
-        let (step, mut file) = open_file(path).map_err(unreadable)?;
+        let (step, mut file) = open_file(path).map_err(|error| not_opened(path, error))?;
         let mut head = Vec::new();
         file.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
         let is_recording = recording::is_recording(&text_of(&head));
@@ -113,7 +113,7 @@ impl DumpReader {
     /// The file cannot be read or is no dump.
     pub fn symbolicate_json(&mut self, path: &Path) -> Result<(Vec<u8>, Vec<String>), DumpError> {
         let bad = |error| DumpError::Read(path.to_owned(), error);
-        let (step, file) = open_file(path).map_err(ReadError::Io).map_err(bad)?;
+        let (step, file) = open_file(path).map_err(|error| not_opened(path, error))?;
         let json = unpack(file).map_err(bad)?;
         step.set_words(LOOKING_UP.to_owned());
         let (text, report) =
@@ -167,8 +167,13 @@ impl DumpReader {
 ///
 /// The file cannot be read or is no recording.
 pub(crate) fn read_recording(path: &Path) -> Result<Recording, String> {
-    let (_step, file) = open_file(path)
-        .map_err(|error| format!("{}: cannot read the recording: {error}", path.display()))?;
+    let is_recording = |path: &Path| FileKind::of(path) == Some(FileKind::Recording);
+    let (_step, file) = open_file(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("{}: {}", path.display(), missing::describe(path, &is_recording))
+        }
+        _ => format!("{}: cannot read the recording: {error}", path.display()),
+    })?;
     recording::read(file).map_err(|error| format!("{}: {error}", path.display()))
 }
 
@@ -202,6 +207,20 @@ fn open_file(path: &Path) -> io::Result<(Progress, Box<dyn Read>)> {
     let step = Progress::start(words, length);
     let counted = step.reader(file);
     Ok((step, Box::new(counted)))
+}
+
+/// Returns the error of a file that cannot be opened. Beside one that is not there, others are
+/// named.
+fn not_opened(path: &Path, error: io::Error) -> DumpError {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            let is_heap = |path: &Path| {
+                matches!(FileKind::of(path), Some(FileKind::Dump | FileKind::Recording))
+            };
+            DumpError::Missing(path.to_owned(), missing::describe(path, &is_heap))
+        }
+        _ => DumpError::Read(path.to_owned(), ReadError::Io(error)),
+    }
 }
 
 /// Returns the error of a file that is no dump. A file of another kind is named.

@@ -68,6 +68,11 @@ impl Document {
         Document { manifest: json!({ "isServed": true }), embedded: Vec::new() }
     }
 
+    /// Sets what the page shows at first: members of its address.
+    pub(crate) fn open_on(&mut self, choice: &Value) {
+        self.manifest["first"] = choice.clone();
+    }
+
     /// Adds a piece of JSON.
     pub(crate) fn embed(&mut self, name: String, json: &[u8]) -> io::Result<()> {
         self.embedded.push((name, gzip(json)?));

@@ -114,6 +114,8 @@ const TERMINAL_TEXT: Gate = Gate {
         // Scripts and manual pages of our own words.
         "about-memory/src/command/shell/completions.rs",
         "about-memory/src/command/shell/man.rs",
+        // Discards the output of the program that opens a browser.
+        "about-memory/src/command/view/page/open.rs",
         "about-memory/src/context.rs",
         "about-memory/src/context/pager.rs",
         "about-memory/src/context/start.rs",

@@ -2,6 +2,7 @@
 //! it.
 
 use serde_json::json;
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -80,6 +81,38 @@ fn keyboard(bench: &Bench) -> Result<String, Failure> {
         return Err(format!("the arrow down leads to level {level}").into());
     }
     Ok("folded and unfolded by keys".into())
+}
+
+/// Opens a dump that lies beside no report: on the flame graph of its heap, with the command's sum.
+pub(crate) fn alone(bench: &Bench) -> Result<String, Failure> {
+    let folder = bench.folder.join("alone");
+    fs::create_dir_all(&folder)?;
+    fs::copy(dump_beside(&requests(bench)?), folder.join("before"))?;
+    let mut page = Command::new(&bench.about_memory);
+    let printed = page.args(["page", "before"]).current_dir(&folder).output()?;
+    if printed.stdout != b"before.html\n" {
+        return Err(String::from_utf8_lossy(&printed.stderr).into_owned().into());
+    }
+    bench.open(&format!("file://{}", folder.join("before.html").display()))?;
+    let seen = bench.browser.run(
+        "const sum = flame.items.reduce((sum, item) => sum + item.size, 0);
+         return { at: `${chosen.view} as ${chosen.as}`, sum, boxes: flame.boxes.length, isSeen: flame.host.isConnected,
+           tabs: [...$('views').children].map(tab => tab.id.slice(5)), heap: data.moments[0].process }",
+        &[],
+    )?;
+    let dump = folder.join("before").display().to_string();
+    let tree = bench.printed(&["heap", &dump, "--json"])?;
+    let tree: serde_json::Value = serde_json::from_str(&tree)?;
+    let is_right = seen["at"] == "heap as flame"
+        && seen["isSeen"] == true
+        && seen["boxes"].as_u64() > Some(10)
+        && seen["tabs"] == json!(["dark", "heap", "census", "coverage"])
+        && seen["sum"].as_f64() == tree["bytes"].as_f64()
+        && seen["heap"].as_str().is_some_and(|name| name.starts_with("requests (pid "));
+    if !is_right {
+        return Err(format!("the page shows {seen}, of {}", tree["bytes"]).into());
+    }
+    Ok(format!("{} boxes of {} bytes, as the command prints", seen["boxes"], tree["bytes"]))
 }
 
 /// Writes a report of three kinds of requests, with its dump.

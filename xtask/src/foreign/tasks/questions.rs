@@ -35,6 +35,8 @@ pub(super) enum Answer {
     Printed(&'static [&'static str]),
     /// In a file that the lines write, for a browser: all of these words.
     File(&'static str, &'static [&'static str]),
+    /// In the data of a page of ours that the lines write, which opens on a flame graph.
+    Page(&'static str, &'static [&'static str]),
     /// In a window, or after a session that Ctrl-C ends. It is not run here: its keystrokes count,
     /// its time is not known.
     Window,
@@ -263,8 +265,8 @@ pub(super) const TASKS: [Task; 10] = [
                 tool: "about-memory",
                 needs: &[],
                 before: &["cargo memreport run -r -o saved && cp saved/*.dmd.json before"],
-                lines: &["about-memory export before --to svg -o a.svg"],
-                answer: Answer::File("a.svg", &["load_catalogue"]),
+                lines: &["about-memory page before"],
+                answer: Answer::Page("before.html", &["load_catalogue"]),
             },
             Way {
                 tool: "heaptrack, its script",

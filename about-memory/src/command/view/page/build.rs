@@ -9,10 +9,12 @@ use super::source::{Measured, Source};
 use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::Failure;
+use crate::input::kind::FileKind;
 use crate::input::live::Target;
 use crate::input::{InputArgs, open};
 use crate::render::page::document::Document;
 use clap::Args;
+use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,13 +23,21 @@ use std::time::SystemTime;
 /// `about-memory page build`
 #[derive(Debug, Args)]
 pub struct PageBuildArgs {
-    /// Memory reports, the oldest first, recordings, and pids of running programs to measure; a
-    /// DMD dump beside a report is shown with it
-    #[arg(required = true, value_name = "FILE|PID")]
-    pub files: Vec<PathBuf>,
     /// The page to write; it needs no other file and no network
     #[arg(short, long, value_name = "PAGE")]
     pub output: PathBuf,
+    /// The files and programs of the page.
+    #[command(flatten)]
+    pub contents: PageContents,
+}
+
+/// The files and programs that a page shows.
+#[derive(Debug, Args)]
+pub struct PageContents {
+    /// Memory reports, the oldest first, dumps, recordings, and pids of running programs to
+    /// measure; a DMD dump beside a report is shown with it
+    #[arg(required = true, value_name = "FILE|PID")]
+    pub files: Vec<PathBuf>,
     /// Leave private words out of the reports of running programs: those that their reporters
     /// replace on request, and names of mapped files. Files must be anonymized already
     #[arg(long)]
@@ -43,30 +53,45 @@ impl PageBuildArgs {
     /// # Errors
     /// A file cannot be shown, or the page cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let document = self.contents.document(&mut context.notes)?;
+        write(&document, &self.output)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Writes a page to a file.
+pub(super) fn write(document: &Document, path: &Path) -> Result<(), Failure> {
+    let written = Output::create(path).and_then(|mut file| {
+        document.write(&mut file)?;
+        file.keep()
+    });
+    Ok(written.map_err(|error| format!("{}: cannot be written: {error}", path.display()))?)
+}
+
+impl PageContents {
+    /// Makes the page. One of dumps alone opens on the flame graph of the heap.
+    pub(super) fn document(&self, notes: &mut dyn Write) -> Result<Document, Failure> {
         let mut snapshots = Vec::new();
         let mut recordings = Vec::new();
         for path in &self.files {
             match PageRecording::is_at(path) {
                 true if self.anonymize => return Err(private(path).into()),
-                true => recordings.push(PageRecording::of_file(path, &mut context.notes)?),
+                true => recordings.push(PageRecording::of_file(path, notes)?),
                 false => snapshots.push(self.snapshot(path)?),
             }
         }
-        let document = embed_all(&snapshots, &recordings, &mut context.notes)?;
-        let written = Output::create(&self.output).and_then(|mut file| {
-            document.write(&mut file)?;
-            file.keep()
-        });
-        written
-            .map_err(|error| format!("{}: cannot be written: {error}", self.output.display()))?;
-        Ok(ExitCode::SUCCESS)
+        let mut document = embed_all(&snapshots, &recordings, notes)?;
+        if self.files.iter().all(|path| FileKind::of(path) == Some(FileKind::Dump)) {
+            document.open_on(&json!({ "view": "heap", "as": "flame" }));
+        }
+        Ok(document)
     }
 
     /// Reads a file, or measures a running program.
     fn snapshot(&self, path: &Path) -> Result<PageSnapshot, Failure> {
         let snapshot = match open::running(path) {
             Some(target) => measure(&target, self)?,
-            None => PageSnapshot::of_file(path, self.input.options())?,
+            None => PageSnapshot::of_report_or_dump(path, self.input.options())?,
         };
         if self.anonymize && !snapshot.is_anonymized() {
             return Err(format!(
@@ -86,7 +111,7 @@ fn private(path: &Path) -> String {
 }
 
 /// Measures a running program, with a dump if DMD is on.
-fn measure(target: &Target, args: &PageBuildArgs) -> Result<PageSnapshot, Failure> {
+fn measure(target: &Target, args: &PageContents) -> Result<PageSnapshot, Failure> {
     let program = Program::new(target, args.anonymize)?;
     let Measured { report, dump } = program.measure(true)?;
     let snapshot = PageSnapshot::of_bytes(program.name(), report, args.input.options())?;
@@ -117,7 +142,10 @@ fn embed_all(
             }
         }
     }
-    for (first, second) in pairs(snapshots.len()) {
+    let has_reports = |&(first, second): &(usize, usize)| {
+        snapshots[first].has_reports() && snapshots[second].has_reports()
+    };
+    for (first, second) in pairs(snapshots.len()).into_iter().filter(has_reports) {
         match difference(&snapshots[first], &snapshots[second]) {
             Ok(json) => document.embed(format!("differences/{first}/{second}"), &json)?,
             // The page still shows the trees of both.

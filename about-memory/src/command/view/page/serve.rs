@@ -47,7 +47,8 @@ impl PageServeArgs {
                 None if PageRecording::is_at(path) => {
                     server.add_recording(PageRecording::of_file(path, &mut context.notes)?);
                 }
-                None => server.add_snapshot(PageSnapshot::of_file(path, self.input.options())?),
+                None => server
+                    .add_snapshot(PageSnapshot::of_report_or_dump(path, self.input.options())?),
             }
         }
         if self.targets.is_empty() {

@@ -1,7 +1,9 @@
 //! Holds a memory report for a page: its reports, figures and DMD's dump.
 
 use crate::error::Failure;
+use crate::input::dump::DumpReader;
 use crate::input::folder;
+use crate::input::kind::FileKind;
 use crate::input::open::{self, Ignore, NamedBytes, OpenError};
 use crate::render::page::reports::Reports;
 use crate::report::diff::pair::Compared;
@@ -12,6 +14,7 @@ use crate::report::report_tree::ReportTree;
 use crate::report::resident::{Blocks, ProcessSnapshot, ProcessSnapshots};
 use crate::report::tree::{Settings, Tree};
 use memreport::snapshot::read::{self, Entry, Options, Sink};
+use memreport_analysis::read::Extension;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::fs;
@@ -35,6 +38,8 @@ pub(crate) struct PageSnapshot {
     taken: Option<SystemTime>,
     /// The name of its first process, with its pid.
     process: String,
+    /// False for a dump without the report that it belongs to.
+    has_reports: bool,
     figures: Value,
     notes: Vec<String>,
 }
@@ -57,6 +62,29 @@ impl PageSnapshot {
         let mut snapshot = PageSnapshot::of_bytes(name, open::load(path)?, options)?;
         (snapshot.dump, snapshot.taken) = (dump, snapshot.taken.or(taken));
         Ok(snapshot)
+    }
+
+    /// Reads a report, or a dump with the report that it lies beside, if there is one.
+    pub(crate) fn of_report_or_dump(path: &Path, options: Options) -> Result<Self, Failure> {
+        if FileKind::of(path) != Some(FileKind::Dump) {
+            return Ok(PageSnapshot::of_file(path, options)?);
+        }
+        if let Some(report) = report_beside(path) {
+            return Ok(PageSnapshot::of_file(&report, options)?);
+        }
+        let extension = DumpReader::load(path)?.extension;
+        let mut snapshot =
+            PageSnapshot::of_bytes(path.display().to_string(), NO_REPORTS.into(), options)?;
+        snapshot.has_reports = false;
+        snapshot.process = extension.as_ref().map(process_of).unwrap_or_default();
+        snapshot.taken = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        snapshot.dump = Some(Dump::File(path.to_owned()));
+        Ok(snapshot)
+    }
+
+    /// Returns whether it has the reports of its moment.
+    pub(crate) fn has_reports(&self) -> bool {
+        self.has_reports
     }
 
     /// Reads a report from memory.
@@ -95,6 +123,7 @@ impl PageSnapshot {
             blocks,
             taken,
             process: first,
+            has_reports: true,
             figures,
             notes,
         })
@@ -137,6 +166,7 @@ impl PageSnapshot {
         json!({
             "name": self.label(), "place": self.name, "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
             "process": self.process, "figures": self.figures, "notes": self.notes, "sheets": sheets,
+            "hasReports": self.has_reports,
         })
     }
 
@@ -154,6 +184,24 @@ impl PageSnapshot {
         reports.name_reporters(header.own.reporters);
         Ok(reports.finish(writer.as_deref(), knows_usable_size))
     }
+}
+
+/// The reports of a dump that lies beside none.
+const NO_REPORTS: &str = r#"{"version":1,"hasMozMallocUsableSize":true,"reports":[]}"#;
+
+/// Returns the report that a dump lies beside: `heap.json.gz` of `heap.dmd.json.gz`.
+fn report_beside(dump: &Path) -> Option<PathBuf> {
+    let name = dump.file_name()?.to_str()?;
+    let (stem, ending) = name.rsplit_once(".dmd.json")?;
+    let report = dump.with_file_name(format!("{stem}.json{ending}"));
+    (dmd::dump::beside(&report) == dump && report.is_file()).then_some(report)
+}
+
+/// Returns the name of the process that a dump is of, with its pid.
+fn process_of(dump: &Extension) -> String {
+    let name = dump.program.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    let pid = dump.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+    if name.is_empty() { String::new() } else { format!("{name}{pid}") }
 }
 
 /// Returns the differences of two snapshots, the second minus the first, as JSON.
