@@ -42,6 +42,7 @@ impl ThreadEnd {
     }
 
     #[cfg(all(unix, not(miri)))]
+    #[allow(clippy::useless_conversion, reason = "a number of 32 bits, on macOS of 64")]
     fn key(&self) -> Option<libc::pthread_key_t> {
         use core::sync::atomic::Ordering::{AcqRel, Acquire};
 

@@ -1,4 +1,5 @@
 //! Headers made by hand: valid ones, and ones that lie.
+#![expect(clippy::cast_possible_truncation, reason = "small sizes, and addresses of 64 bits")]
 
 use proptest::prelude::*;
 
