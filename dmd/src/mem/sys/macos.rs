@@ -2,7 +2,8 @@
 //!
 //! What is stated of functions of the system is by their documentation and Apple's published
 //! sources. Hooks call those that are marked so in `system`; none of them allocates or takes a lock
-//! of the process.
+//! of the process. But the first hook of a thread does, in each image: the dynamic linker then
+//! allocates the thread's thread-local values by `malloc`, which the tracker does not see.
 #![expect(unsafe_code, reason = "system calls")]
 
 mod images;

@@ -3,9 +3,10 @@
 
 use std::io;
 
-use super::kernel;
+use super::{MacOs, kernel};
 use crate::mem::sys::errno::keeping_errno;
 use crate::mem::sys::stacks::{MAX_NAME, StackBounds, ThreadName};
+use crate::mem::sys::system::System;
 
 const _: () = assert!(MAX_NAME == libc::MAXTHREADNAMESIZE);
 
@@ -22,6 +23,8 @@ pub(super) fn id() -> u32 {
 /// Returns whether a thread of this process has this number. `true` if the kernel does not tell.
 pub(super) fn exists(id: u32) -> bool {
     keeping_errno(|| {
+        // SAFETY: the address is valid for the life of this thread; the value is restored.
+        unsafe { *MacOs::errno() = 0 };
         kernel::thread_info(id).is_some()
             || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
     })
