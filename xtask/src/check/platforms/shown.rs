@@ -1,5 +1,5 @@
-//! Snapshots that a program of another system writes, shown by that system's `about-memory` and by
-//! the one of this system: the text must be the same.
+//! Files that are shown by the `about-memory` of another system and by the one of this system, with
+//! the same bytes: snapshots that a program of the other system writes, and files of Linux.
 
 use std::io::Write;
 use std::path::Path;
@@ -23,6 +23,28 @@ const COMMANDS: [(&[&str], &str); 8] = [
     (&["diff", "first.json.gz", "second.json.gz", "-v"], "Total resident memory"),
 ];
 
+/// The same for files of Linux in this repository, whose modules are on neither machine.
+const OF_LINUX: [(&[&str], &str); 18] = [
+    (&["report/firefox.json.gz"], "explicit"),
+    (&["explain-rss", "report/memreport.json"], "/proc/self/statm"),
+    (&["heap", "tree", "dump/dark-matter.json.gz"], " live bytes"),
+    (&["heap", "tree", "dump/cumulative.json"], " bytes in "),
+    (&["heap", "diff", "dump/dark-matter.json", "dump/dark-matter.json.gz"], ""),
+    (&["heap", "records", "--explain", "dump/dark-matter.json"], " bytes"),
+    (&["heap", "records", "dump/dark-matter.json"], "about-memory heap records"),
+    (&["heap", "coverage", "dump/dark-matter.json"], "%"),
+    (&["heap", "census", "dump/dark-matter.json", "--by", "type,stack"], " blocks"),
+    (&["heap", "dominators", "dump/scan.json"], " blocks"),
+    (&["tree", "dump/scan.json"], " blocks"),
+    (&["recording", "recording/packed.gz"], "peak"),
+    (&["heap", "tree", "recording/packed"], " live bytes"),
+    (&["export", "dump/dark-matter.json", "--to", "speedscope"], "$schema"),
+    (&["export", "dump/dark-matter.json", "--to", "svg"], "<svg"),
+    (&["export", "dump/dark-matter.json", "--to", "pprof"], ""),
+    (&["inspect", "core/lists.core"], "in use"),
+    (&["inspect", "core/lists.core", "--json"], "{"),
+];
+
 /// Runs the example, and both `about-memory`. Returns whether all answers are equal.
 pub(super) fn run(platform: &Platform, out: &mut dyn Write) -> Result<bool, Failure> {
     let name = platform.name;
@@ -33,29 +55,52 @@ pub(super) fn run(platform: &Platform, out: &mut dyn Write) -> Result<bool, Fail
     let ours = build::debug("about-memory", "about-memory")?;
     let folder = Scratch::new()?;
     for file in ["first.json.gz", "second.json.gz"] {
-        let status = there(platform, &example, &folder).arg(file).status()?;
+        let status = there(platform, &example, &folder.0).arg(file).status()?;
         if !status.success() {
             writeln!(out, "{name}, snapshots: FAILED: the example ended with {status}")?;
             return Ok(false);
         }
     }
-    let mut holds = true;
-    for (words, part) in COMMANDS {
-        let theirs = there(platform, &theirs, &folder).args(words).output()?;
-        let ours = Command::new(&ours).args(words).current_dir(&folder.0).output()?;
-        let verdict = compare(&ours, &theirs, part);
-        holds &= verdict.is_ok();
-        let said = verdict.unwrap_or_else(|fault| format!("FAILED: {fault}"));
-        writeln!(out, "{name}, about-memory {}: {said}", words.join(" "))?;
+    let pair = Pair { platform, ours: &ours, theirs: &theirs };
+    let seeds = build::root().join("fuzz/seeds");
+    let of_program = pair.compare_all(&folder.0, &COMMANDS, out)?;
+    Ok(pair.compare_all(&seeds, &OF_LINUX, out)? && of_program)
+}
+
+/// The programs that are compared.
+struct Pair<'a> {
+    platform: &'a Platform,
+    ours: &'a Path,
+    theirs: &'a Path,
+}
+
+impl Pair<'_> {
+    /// Runs both programs in a folder with each of these arguments. Returns whether all answers are
+    /// equal.
+    fn compare_all(
+        &self,
+        folder: &Path,
+        commands: &[(&[&str], &str)],
+        out: &mut dyn Write,
+    ) -> Result<bool, Failure> {
+        let mut holds = true;
+        for (words, part) in commands {
+            let theirs = there(self.platform, self.theirs, folder).args(*words).output()?;
+            let ours = Command::new(self.ours).args(*words).current_dir(folder).output()?;
+            let verdict = compare(&ours, &theirs, part);
+            holds &= verdict.is_ok();
+            let said = verdict.unwrap_or_else(|fault| format!("FAILED: {fault}"));
+            writeln!(out, "{}, about-memory {}: {said}", self.platform.name, words.join(" "))?;
+        }
+        Ok(holds)
     }
-    Ok(holds)
 }
 
 /// Returns a command that runs a program of the platform in the folder.
-fn there(platform: &Platform, program: &Path, folder: &Scratch) -> Command {
+fn there(platform: &Platform, program: &Path, folder: &Path) -> Command {
     let mut command = runner(platform, program);
     for_wine(&mut command);
-    command.current_dir(&folder.0);
+    command.current_dir(folder);
     command
 }
 
@@ -83,10 +128,23 @@ fn compare(ours: &Output, theirs: &Output, part: &str) -> Result<String, String>
             None => "one of them is longer".to_owned(),
         });
     }
-    if ours.stderr != theirs.stderr {
+    if without_reasons(&ours.stderr) != without_reasons(&theirs.stderr) {
         return Err(format!("the notes differ: {}", String::from_utf8_lossy(&theirs.stderr)));
     }
     Ok(format!("the same {} lines", text.lines().count()))
+}
+
+/// Returns notes without the words and the number in `(No such file or directory (os error 2))`,
+/// which are the system's.
+fn without_reasons(notes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(notes);
+    let lines = text.lines().map(|line| match (line.find(" ("), line.find("))")) {
+        (Some(start), Some(end)) if line[start..end].contains(" (os error ") => {
+            format!("{}{}", &line[..start], &line[end..])
+        }
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -107,10 +165,14 @@ mod tests {
             (output("a\nc\n", ""), "b", "`c` is `b` here"),
             (output("a\n", ""), "b", "one of them is longer"),
             (output("a\nb\n", "note: c"), "b", "the notes differ: note: c"),
+            (output("a\nb\n", "note: c (d)"), "b", "the notes differ: note: c (d)"),
             (output("a\nb\n", ""), "d", "`d` is not in the answer: a\nb\n"),
         ];
         for (theirs, part, fault) in table {
             assert_eq!(compare(&ours, &theirs, part), Err(fault.to_owned()));
         }
+        let [ours, theirs] = ["No such file", "File not found."]
+            .map(|reason| output("a", &format!("note: c ({reason} (os error 2)): name it")));
+        assert!(compare(&ours, &theirs, "a").is_ok());
     }
 }

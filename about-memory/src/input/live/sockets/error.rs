@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 /// The error of `page serve` without a program and a file.
+#[cfg(feature = "serve")]
 pub(crate) const NOTHING_TO_SERVE: &str = "no running program has an open memreport socket, and no file is named; call \
      `memreport::serve()` in a program";
 
