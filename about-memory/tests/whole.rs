@@ -4,7 +4,6 @@
 #[cfg(unix)]
 mod cargo;
 mod fuzz;
-#[cfg(unix)]
 mod hostile_files;
 #[cfg(unix)]
 mod peers;
