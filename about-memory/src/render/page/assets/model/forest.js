@@ -20,8 +20,13 @@ const UNCLASSIFIED = "What the allocator has handed out beyond what the HEAP rep
 function growForest(moment, accepts) {
   const processes = Object.create(null);
   const nodes = [];
+  // Most reports are of the same process as the one before.
+  let last = { name: /** @type {any} */ ({}), process: /** @type {any} */ (null) };
   for (const report of moment.reports) {
-    addReport(processes, nodes, report, moment, accepts);
+    if (report.process !== last.name) {
+      last = { name: report.process, process: processOf(processes, report.process, moment.writer) };
+    }
+    addReport(last.process, nodes, report, accepts);
   }
   markReporters(Object.values(processes), moment.reporters ?? []);
   addTotals(nodes);
@@ -31,9 +36,8 @@ function growForest(moment, accepts) {
   return Object.values(processes);
 }
 
-function addReport(processes, nodes, report, moment, accepts) {
+function addReport(process, nodes, report, accepts) {
   const { path, amount } = report;
-  const process = processOf(processes, report.process, moment.writer);
   if (path === "resident") {
     process.resident = amount;
   } else if (path === "resident-unique") {

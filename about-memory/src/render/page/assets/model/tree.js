@@ -187,14 +187,13 @@ function finishTree(tree, process, { isDiff, isVerbose }) {
  */
 function buildPage(moment, settings) {
   const { pattern, isRegex } = settings;
-  const accepts = filterOf(pattern, isRegex);
-  const arrived = growForest(moment, accepts);
+  const arrived = forestOf(moment, pattern, isRegex);
   let total = 0;
   for (const process of arrived) {
     const share = process.isMain || !process.residentUnique ? process.resident : process.residentUnique;
     total += share || 0;
   }
-  const processes = sortStably(arrived, compareProcesses);
+  const processes = sortStably([...arrived], compareProcesses);
   let invalid = pattern === "" ? [] : unlistedOf(moment, settings);
   const pages = [];
   for (const process of processes.filter(process => process.hasReports)) {
@@ -207,6 +206,19 @@ function buildPage(moment, settings) {
     pages.push(page);
   }
   return { processes: pages, total: formatAmount(total, Unit.bytes, settings.bytes), unlisted: invalid };
+}
+
+const forests = new WeakMap();
+
+/** The processes of a moment with the reports that match: of the filter that was used last they are kept. */
+function forestOf(moment, pattern, isRegex) {
+  const known = forests.get(moment);
+  if (known?.pattern === pattern && known.isRegex === isRegex) {
+    return known.processes;
+  }
+  const processes = growForest(moment, filterOf(pattern, isRegex));
+  forests.set(moment, { pattern, isRegex, processes });
+  return processes;
 }
 
 const unlisted = new WeakMap();

@@ -46,7 +46,13 @@ async function draw() {
   const number = ++drawing;
   panel.setAttribute("aria-busy", "true");
   document.body.dataset.view = chosen.view;
-  const slow = setTimeout(() => number === drawing && panel.replaceChildren(hint("Reading…")), 400);
+  const slow = setTimeout(() => {
+    if (number === drawing) {
+      // The tab that was chosen is marked before its data are here.
+      drawControls();
+      panel.replaceChildren(hint("Reading…"));
+    }
+  }, 400);
   try {
     const needs = chosen.view in SHEETS || PIECES.includes(chosen.view);
     const reading = readFindings(number);
