@@ -24,7 +24,12 @@ function tabs() {
 
 function drawControls() {
   const focused = document.activeElement?.id;
-  $("views").replaceChildren(...tabs().map(viewButton));
+  putButtons($("views"), tabs().map(viewButton));
+  for (const tab of $("views").children) {
+    const isChosen = tab.id === `view-${chosen.view}`;
+    tab.setAttribute("aria-selected", String(isChosen));
+    tab.tabIndex = isChosen ? 0 : -1;
+  }
   if (focused?.startsWith("view-")) {
     $(`view-${chosen.view}`)?.focus();
   }
@@ -86,18 +91,26 @@ function drawLayouts() {
   const { layouts } = VIEWS[chosen.view];
   $("layouts").hidden = layouts.length < 2;
   const current = layouts.includes(chosen.as) ? chosen.as : "";
-  $("layouts").replaceChildren($("layouts").firstElementChild, ...layouts.map(layout => {
-    const made = button(LAYOUTS[layout], () => choose({ as: layout, at: "" }), { id: `as-${layout || "table"}` });
-    made.setAttribute("aria-pressed", String(layout === current));
-    return made;
-  }));
+  putButtons($("layouts"), layouts.map(layout =>
+    button(LAYOUTS[layout], () => choose({ as: layout, at: "" }), { id: `as-${layout || "table"}` })));
+  for (const made of $("layouts").querySelectorAll("button")) {
+    made.setAttribute("aria-pressed", String(made.id === `as-${current || "table"}`));
+  }
+}
+
+/** Puts buttons into their holder, unless the same ones are there: a button that is being clicked stays. */
+function putButtons(/** @type {HTMLElement} */ holder, /** @type {HTMLElement[]} */ buttons) {
+  const idsOf = (/** @type {Iterable<Element>} */ made) => [...made].map(({ id }) => id).join();
+  const known = holder.querySelectorAll("button");
+  if (idsOf(known) !== idsOf(buttons)) {
+    known.forEach(made => made.remove());
+    holder.append(...buttons);
+  }
 }
 
 function viewButton(view) {
-  const isChosen = view === chosen.view;
   const made = button(VIEWS[view].title, () => choose({ view }).then(() => $(`view-${view}`)?.focus()),
-    { role: "tab", id: `view-${view}`, tabIndex: isChosen ? 0 : -1 });
-  made.setAttribute("aria-selected", String(isChosen));
+    { role: "tab", id: `view-${view}` });
   made.setAttribute("aria-controls", "panel");
   return made;
 }
