@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 
 use about_memory::Context;
 use about_memory::args::{Cli, Command as Wanted};
+use about_memory::command::launch::LaunchCommand;
 use about_memory::command::launch::run::{self, RunArgs};
 use clap::Parser;
 use flate2::read::GzDecoder;
@@ -18,7 +19,7 @@ const MOMENTS: &str = env!("CARGO_BIN_EXE_moments");
 fn args(words: &[&str]) -> RunArgs {
     let words = ["about-memory", "run"].iter().chain(words);
     match Cli::try_parse_from(words).expect("the words are right").command {
-        Some(Wanted::Run(args)) => args,
+        Some(Wanted::Launch(LaunchCommand::Run(args))) => args,
         other => panic!("{other:?}"),
     }
 }

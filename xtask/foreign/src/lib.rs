@@ -179,7 +179,8 @@ extern "C" fn print_counters() {
 /// be looked at meanwhile.
 ///
 /// # Errors
-/// The socket cannot be made, standard output is closed, standard input cannot be read, or the file cannot be written.
+/// The socket cannot be made, standard output is closed, standard input cannot be read, or the file
+/// cannot be written.
 pub fn finish(result: impl FnOnce() -> u64) -> io::Result<()> {
     let (bytes, blocks) = (COUNTERS.usable.now.load(Relaxed), COUNTERS.blocks.now.load(Relaxed));
     writeln!(io::stdout(), "live {bytes} {blocks}")?;

@@ -1,5 +1,5 @@
-//! `cargo xtask deny`: the licences, sources and versions of all dependencies, as `deny.toml` allows
-//! them, by cargo-deny without a network.
+//! `cargo xtask deny`: the licences, sources and versions of all dependencies, as `deny.toml`
+//! allows them, by cargo-deny without a network.
 //!
 //! A list that allows no licence must be refused first. Advisories are compared where cargo-deny
 //! has fetched their database before.
@@ -14,7 +14,7 @@ use crate::scratch::Scratch;
 
 const INSTALL: &str = "not run: cargo-deny is missing: cargo install cargo-deny --locked";
 
-/// What needs no network, once cargo has fetched the packages.
+/// The checks that need no network, once cargo has fetched the packages.
 const OFFLINE: [&str; 3] = ["bans", "licenses", "sources"];
 
 /// Checks the dependencies. Returns `false` if one is not allowed.
