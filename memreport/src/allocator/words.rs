@@ -82,13 +82,27 @@ pub const CAN_READ: bool = cfg!(all(
 #[inline]
 #[must_use]
 pub unsafe fn read(address: usize) -> usize {
+    // SAFETY: the caller's contract.
+    unsafe { read_at::<0>(address) }
+}
+
+/// Reads the word that is `OFFSET` bytes from the address, as [`read`] does.
+///
+/// # Safety
+///
+/// The sum is aligned for a word, and one may be read there.
+#[cfg(all(not(miri), target_pointer_width = "64", target_arch = "x86_64"))]
+#[inline]
+#[must_use]
+pub(crate) unsafe fn read_at<const OFFSET: isize>(address: usize) -> usize {
     let word;
     // SAFETY: loads one readable word, by the caller's contract, and touches no memory, stack or
     // flags.
     unsafe {
         core::arch::asm!(
-            "mov {word}, qword ptr [{address}]",
+            "mov {word}, qword ptr [{address} + {offset}]",
             address = in(reg) address,
+            offset = const OFFSET,
             word = lateout(reg) word,
             options(readonly, nostack, preserves_flags),
         );
@@ -117,6 +131,19 @@ pub unsafe fn read(address: usize) -> usize {
         );
     }
     word
+}
+
+/// Reads the word that is `OFFSET` bytes from the address, as [`read`] does.
+///
+/// # Safety
+///
+/// The sum is aligned for a word, and one may be read there.
+#[cfg(not(all(not(miri), target_pointer_width = "64", target_arch = "x86_64")))]
+#[inline]
+#[must_use]
+pub(crate) unsafe fn read_at<const OFFSET: isize>(address: usize) -> usize {
+    // SAFETY: the caller's contract.
+    unsafe { read(address.wrapping_add_signed(OFFSET)) }
 }
 
 /// Returns 0. Never called: words cannot be read here.

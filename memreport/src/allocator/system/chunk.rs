@@ -19,6 +19,9 @@ const MAPPED: usize = 2;
 const FLAGS: usize = 7;
 
 const WORD: usize = size_of::<usize>();
+/// The place of the word before a block.
+#[expect(clippy::cast_possible_wrap, reason = "a small number")]
+const BEFORE: isize = -(WORD as isize);
 
 /// The result of the comparison: one of the constants below.
 static SIZE_WORD: AtomicU8 = AtomicU8::new(UNDECIDED);
@@ -49,7 +52,7 @@ pub(super) unsafe fn usable_size(block: *const u8) -> usize {
 #[inline]
 pub(super) unsafe fn size_by_word(block: *const u8) -> Option<usize> {
     // SAFETY: the word before a block of a malloc that keeps such words.
-    let word = unsafe { words::read(block.addr() - WORD) };
+    let word = unsafe { words::read_at::<BEFORE>(block.addr()) };
     (word & MAPPED == 0).then_some((word & !FLAGS) - WORD)
 }
 
@@ -85,7 +88,7 @@ fn agrees(size: usize) -> bool {
     let reported = unsafe { libc::malloc_usable_size(block) };
     let agrees = has_word_on_page(block.addr()) && !is_tagged(block.addr()) && {
         // SAFETY: an aligned word on the block's page, because blocks have a larger alignment.
-        let word = unsafe { words::read(block.addr() - WORD) };
+        let word = unsafe { words::read_at::<BEFORE>(block.addr()) };
         word & MAPPED == 0 && (word & !FLAGS) == reported + WORD
     };
     // SAFETY: from malloc, and not used after this.
