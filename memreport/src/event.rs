@@ -1,5 +1,6 @@
 //! Records moments, cycles and scopes of the program, and the reporter that a thread allocates for.
 
+pub(crate) mod attribution;
 pub(crate) mod on_alloc;
 pub(crate) mod callback;
 pub(crate) mod mark;

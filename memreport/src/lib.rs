@@ -173,6 +173,7 @@ pub mod __private {
         crate::allocator::system::bytes_in_use,
         crate::allocator::thread_end::ThreadEnd,
         crate::allocator::words::{CAN_READ as CAN_READ_WORDS, read as read_word},
+        crate::event::attribution::current_attribution,
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{C_HEAP, OWN, as_c_heap, as_own, current_on_alloc},
         crate::event::scope::{ScopeCallsite, current_scope},

@@ -1,31 +1,27 @@
 //! Attributes allocations of a thread to a reporter that counts its own blocks, or to the tracker.
-#![cfg_attr(memreport_preload, expect(unsafe_code, reason = "a thread-local of the linker's"))]
+#![expect(clippy::cast_possible_truncation, reason = "a program has not so many reporters")]
 
-use core::cell::Cell;
-
-crate::__hook_local! {
-    static REPORTER: Cell<u32> = Cell::new(0), "memreport_hook_reporter"
-}
+use super::attribution;
 
 /// Runs `allocate` and attributes the blocks that it allocates to this reporter; 0 is none.
 pub(crate) fn attributed_to<R>(reporter: u32, allocate: impl FnOnce() -> R) -> R {
-    let _before = Before(REPORTER.try_with(|current| current.replace(reporter)).unwrap_or(0));
+    let _before = Before(attribution::replace_reporter(reporter as u16));
     allocate()
 }
 
 /// Restores the reporter when it is dropped, also after a panic, which a collection survives.
-struct Before(u32);
+struct Before(u16);
 
 impl Drop for Before {
     fn drop(&mut self) {
-        let _ = REPORTER.try_with(|current| current.set(self.0));
+        attribution::replace_reporter(self.0);
     }
 }
 
 /// Returns the reporter to which allocations of this thread are attributed; 0 is none.
 #[inline]
 pub(crate) fn current() -> u32 {
-    REPORTER.try_with(Cell::get).unwrap_or(0)
+    attribution::reporter()
 }
 
 /// The number that stands for the tracker itself. No reporter has it.

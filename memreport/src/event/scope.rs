@@ -3,7 +3,6 @@
 #![expect(unsafe_code, reason = "a future inside another one is pinned with it")]
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -11,23 +10,19 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::task::{Context, Poll};
 
+use super::attribution;
 use super::scope_table::{is_inside, number};
-
-crate::__hook_local! {
-    /// The innermost scope that this thread is in; 0 is none.
-    static CURRENT: Cell<u16> = Cell::new(0), "memreport_hook_scope"
-}
 
 /// Returns the number of the scope that this thread is in; 0 is none.
 #[inline]
 #[must_use]
 pub fn current_scope() -> u16 {
-    CURRENT.try_with(Cell::get).unwrap_or(0)
+    attribution::scope()
 }
 
 /// Makes this scope the current one of this thread. Returns the former one.
 pub(crate) fn enter(scope: u16) -> u16 {
-    CURRENT.try_with(|current| current.replace(scope)).unwrap_or(0)
+    attribution::replace_scope(scope)
 }
 
 /// Returns to the outer scope `before`. Does nothing if `scope` was left already, because an outer

@@ -80,7 +80,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/allocator/thread_end.rs",
     "memreport/src/allocator/usable_size.rs",
     "memreport/src/allocator/words.rs",
-    "memreport/src/event/on_alloc.rs",
+    "memreport/src/event/attribution.rs",
     "memreport/src/event/scope.rs",
     "memreport/src/impls/bitvec.rs",
     "memreport/src/impls/boxed.rs",
