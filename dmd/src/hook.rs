@@ -14,6 +14,7 @@ pub(crate) mod c_heap;
 mod allocator;
 mod c_functions;
 mod insert;
+mod free;
 mod declare;
 
 pub use allocator::Dmd;

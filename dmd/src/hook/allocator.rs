@@ -17,13 +17,13 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 
-use memreport::__private::{ThreadSlot, allocated as count_allocated, freed as count_freed_bytes};
+use memreport::__private::{ThreadSlot, freed as count_freed_bytes};
 use memreport::{HeapRest, HeapStatistics, UsableSize};
 
 use super::c_heap::{self, below};
 use super::start::{self, Place};
 use crate::sample::plan::{self, plan};
-use crate::table::{BLOCKS, SAMPLED, set_spacing};
+use crate::table::set_spacing;
 
 /// The tracking allocator, which wraps another one and is asleep until `$DMD` or
 /// [`start`](crate::start) wakes it.
@@ -31,12 +31,32 @@ use crate::table::{BLOCKS, SAMPLED, set_spacing};
 /// [`global_allocator!`](crate::global_allocator) declares it. While asleep, it only counts bytes.
 #[derive(Debug)]
 pub struct Dmd<A> {
-    inner: A,
+    pub(super) inner: A,
     place: Place,
 }
 
 /// The largest alignment of the fast functions. Inner allocators have other functions above it.
 const USUAL_ALIGN: usize = 16;
+
+/// Returns the address, which the compiler does not see to be the same. Otherwise a caller of a
+/// function that returns its argument would keep the argument instead, and save registers for the
+/// call.
+#[inline(always)]
+pub(super) fn opaque(address: *mut u8) -> *mut u8 {
+    #[cfg(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let same: *mut u8;
+        #[expect(clippy::pointers_in_nomem_asm_block, reason = "there is no instruction")]
+        // SAFETY: no instruction, and the register keeps its value.
+        unsafe {
+            std::arch::asm!("/* {} */", inout(reg) address => same,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        same
+    }
+    #[cfg(not(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    address
+}
 
 /// A change of a block's size, in layouts of the program.
 #[derive(Clone, Copy)]
@@ -92,7 +112,7 @@ impl<A: UsableSize> Dmd<A> {
     /// Returns the layout to request from the inner allocator. Small requests are rounded up,
     /// asleep too: a block may be freed in another state than it was allocated in.
     #[inline(always)]
-    fn rounded(layout: Layout) -> Layout {
+    pub(super) fn rounded(layout: Layout) -> Layout {
         let size = layout.size().max(Self::LEAST);
         // SAFETY: it is the same layout, or one of at most 24 bytes. These fit every alignment that
         // a layout of one byte can have, and no request is for 0 bytes.
@@ -122,35 +142,6 @@ impl<A: UsableSize> Dmd<A> {
     /// The same as `GlobalAlloc::alloc`.
     #[inline(always)]
     unsafe fn allocate<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
-        if !plan().has_stops_and_is_prepared() || layout.align() > USUAL_ALIGN {
-            // SAFETY: the caller's contract.
-            return unsafe { self.allocate_awake::<ZEROED>(layout) };
-        }
-        let rounded = Self::rounded(layout);
-        // SAFETY: the caller's contract.
-        let address = unsafe { self.request::<ZEROED>(rounded) };
-        if address.is_null() {
-            return address;
-        }
-        // SAFETY: sizes are prepared, and it is a new block.
-        let usable = unsafe { self.inner.prepared_size(address, rounded) };
-        let Some(usable) = usable else {
-            // SAFETY: as above.
-            return unsafe { self.query_and_insert(address, layout.size()) };
-        };
-        if ThreadSlot::counts_before_stop(usable) {
-            return address;
-        }
-        Self::on_alloc(address, layout.size(), usable)
-    }
-
-    /// Allocates a block, counts it, and inserts it into the table, depending on the plan.
-    ///
-    /// # Safety
-    ///
-    /// The same as `GlobalAlloc::alloc`.
-    #[inline(never)]
-    unsafe fn allocate_awake<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
         if !plan().is_prepared() || layout.align() > USUAL_ALIGN {
             // SAFETY: the caller's contract.
             return unsafe { self.allocate_slow::<ZEROED>(layout) };
@@ -167,13 +158,11 @@ impl<A: UsableSize> Dmd<A> {
             // SAFETY: as above.
             return unsafe { self.query_and_insert(address, layout.size()) };
         };
-        let Some(slot) = ThreadSlot::current() else {
-            return Self::on_alloc(address, layout.size(), usable);
-        };
-        slot.count_allocated(usable);
-        let plan = plan();
-        // It was asleep or a profile a moment ago, or it is one now.
-        if plan.has_stops() { address } else { Self::insert(plan, address, layout.size(), usable) }
+        let slot = ThreadSlot::current_or_stopped();
+        if slot.counts_before_stop(usable) {
+            return address;
+        }
+        Self::on_alloc(address, layout.size(), usable, slot)
     }
 
     /// Allocates a block in the most general way.
@@ -194,7 +183,11 @@ impl<A: UsableSize> Dmd<A> {
         }
         // SAFETY: a new block.
         let usable = unsafe { self.size(address, layout) };
-        Self::on_alloc(address, layout.size(), usable)
+        let slot = ThreadSlot::current_or_stopped();
+        if slot.counts_before_stop(usable) {
+            return address;
+        }
+        Self::on_alloc(address, layout.size(), usable, slot)
     }
 
     /// Decides the plan before the first block of the process.
@@ -222,88 +215,11 @@ impl<A: UsableSize> Dmd<A> {
     unsafe fn query_and_insert(&self, address: *mut u8, requested: usize) -> *mut u8 {
         // SAFETY: a new block. A query needs no layout, since sizes are prepared.
         let usable = unsafe { self.inner.usable_size(address, Layout::new::<()>()) };
-        Self::on_alloc(address, requested, usable)
-    }
-
-    /// Counts a new block, inserts it into the table, depending on the plan, and returns it.
-    #[cold]
-    #[inline(never)]
-    fn on_alloc(address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
-        let plan = plan();
-        if !plan.has_stops() {
-            count_allocated(usable);
-            return Self::insert(plan, address, requested, usable);
+        let slot = ThreadSlot::current_or_stopped();
+        if slot.counts_before_stop(usable) {
+            return address;
         }
-        if !ThreadSlot::counts_before_stop(usable) {
-            count_allocated(usable);
-            Self::insert_at_stop(plan, address, requested, usable);
-        }
-        address
-    }
-
-    /// Frees a block: counts it, and removes it from the table.
-    ///
-    /// # Safety
-    ///
-    /// The same as `GlobalAlloc::dealloc`.
-    #[inline(never)]
-    unsafe fn free_awake(&self, address: *mut u8, layout: Layout) {
-        let plan = plan();
-        let is_untracked = if plan.is_filtered_and_prepared() {
-            !SAMPLED.may_hold(address.addr())
-        } else {
-            plan.samples_prepared() && !BLOCKS.may_hold(Self::GRANULE, address.addr())
-        };
-        let usable = if is_untracked {
-            // SAFETY: sizes are prepared, and the block is live.
-            unsafe { self.inner.prepared_size(address, Self::rounded(layout)) }
-        } else if plan.removes_simply() {
-            // Remove first: once freed, the address may be another thread's new block.
-            BLOCKS.remove_small(Self::GRANULE, address.addr())
-        } else {
-            None
-        };
-        let Some(usable) = usable else {
-            // SAFETY: the caller's contract.
-            return unsafe { self.free_slow(address, layout) };
-        };
-        let Some(slot) = ThreadSlot::current() else {
-            // SAFETY: the caller's contract.
-            return unsafe { self.free_removed(address, layout, usable) };
-        };
-        slot.count_freed(usable);
-        // SAFETY: the caller's contract.
-        unsafe { self.inner.dealloc(address, Self::rounded(layout)) };
-    }
-
-    /// Frees a block in the most general way.
-    ///
-    /// # Safety
-    ///
-    /// The same as `GlobalAlloc::dealloc`.
-    #[inline(never)]
-    unsafe fn free_slow(&self, address: *mut u8, layout: Layout) {
-        let removed = if plan().is_awake() { Self::remove(address.addr()) } else { None };
-        Self::count_freed(removed);
-        let usable = match removed {
-            Some(block) => block.usable,
-            // SAFETY: the block is still live.
-            None => unsafe { self.size(address, layout) },
-        };
-        // SAFETY: the caller's contract.
-        unsafe { self.free_removed(address, layout, usable) };
-    }
-
-    /// Counts and frees a block that is not in the table.
-    ///
-    /// # Safety
-    ///
-    /// The same as `GlobalAlloc::dealloc`.
-    #[inline(never)]
-    unsafe fn free_removed(&self, address: *mut u8, layout: Layout, usable: usize) {
-        count_freed_bytes(usable);
-        // SAFETY: the caller's contract.
-        below(|| unsafe { self.inner.dealloc(address, Self::rounded(layout)) });
+        Self::on_alloc(address, requested, usable, slot)
     }
 
     /// Returns the usable bytes of a block.
@@ -311,7 +227,7 @@ impl<A: UsableSize> Dmd<A> {
     /// # Safety
     ///
     /// `address` is a live block of the inner allocator, and `layout` is its current layout.
-    unsafe fn size(&self, address: *const u8, layout: Layout) -> usize {
+    pub(super) unsafe fn size(&self, address: *const u8, layout: Layout) -> usize {
         let rounded = Self::rounded(layout);
         let prepared = if plan().is_prepared() {
             // SAFETY: sizes are prepared, and the caller's contract.
@@ -346,7 +262,8 @@ impl<A: UsableSize> Dmd<A> {
             Self::count_freed(removed);
             // SAFETY: a new block of the inner allocator.
             let usable = unsafe { self.size(moved, new) };
-            return Self::on_alloc(moved, new.size(), usable);
+            let slot = ThreadSlot::current_or_stopped();
+            return Self::on_alloc(moved, new.size(), usable, slot);
         }
         if let Some(block) = removed {
             // The old block lives on, unchanged.
@@ -372,20 +289,27 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
 
     #[inline]
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        if !plan().is_asleep_and_prepared() {
+        let plan = plan();
+        if !plan.is_asleep_and_prepared() {
+            let (size, align) = (layout.size(), layout.align());
+            if plan.removes_simply_unsampled() {
+                // SAFETY: the caller's contract.
+                return unsafe { Self::free_awake(address, size, align, self) };
+            }
             // SAFETY: the caller's contract.
-            return unsafe { self.free_awake(address, layout) };
+            return unsafe { Self::free_watched(address, size, align, self) };
         }
         let rounded = Self::rounded(layout);
         // SAFETY: sizes are prepared, and the block lives until the last line.
         let usable = unsafe { self.inner.prepared_size(address, rounded) };
+        let (size, align) = (layout.size(), layout.align());
         let Some(usable) = usable else {
             // SAFETY: the caller's contract.
-            return unsafe { self.free_slow(address, layout) };
+            return unsafe { Self::free_slow(address, size, align, self) };
         };
         let Some(slot) = ThreadSlot::current() else {
             // SAFETY: the caller's contract.
-            return unsafe { self.free_removed(address, layout, usable) };
+            return unsafe { Self::free_removed(address, size, align, self, usable) };
         };
         slot.count_freed(usable);
         // SAFETY: the caller's contract.

@@ -1,8 +1,9 @@
 //! Inserts new blocks into the table, as the plan says, and removes freed ones.
 
+use memreport::__private::{ThreadSlot, allocated as count_allocated};
 use memreport::UsableSize;
 
-use super::allocator::Dmd;
+use super::allocator::{Dmd, opaque};
 use crate::event::events::{Event, record};
 use crate::event::observers;
 use crate::mem::sys;
@@ -10,23 +11,61 @@ use crate::sample::plan::{Insertion, Plan, plan};
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::{self, NewBlock, ObservedBlock};
 use crate::table::blocks::Granule;
-use crate::table::epoch::epoch;
-use crate::table::packed_block::{Block, SiteId};
+use crate::table::epoch::{Epoch, epoch};
+use crate::table::packed_block::{Block, PackedBlock, SiteId};
 use crate::table::{BLOCKS, FREED, SAMPLED};
 
 impl<A: UsableSize> Dmd<A> {
     /// The granule of the table: a constant of the inner allocator.
     pub(super) const GRANULE: Granule = Granule::of_spacing(A::SPACING);
 
+    /// Counts a new block, inserts it into the table, depending on the plan, and returns it.
+    #[inline(never)]
+    pub(super) fn on_alloc(
+        address: *mut u8,
+        requested: usize,
+        usable: usize,
+        slot: ThreadSlot,
+    ) -> *mut u8 {
+        let plan = plan();
+        let Some(word) = site::prepared_word(plan, slot) else {
+            return Self::on_alloc_unprepared(address, requested, usable, plan);
+        };
+        slot.count_allocated(usable);
+        if BLOCKS.insert_prepared(Self::GRANULE, address.addr(), (requested, usable), word) {
+            return address;
+        }
+        Self::insert_with_site(address, requested, usable, plan)
+    }
+
+    /// Counts and inserts a new block as [`on_alloc`](Self::on_alloc) does, in any mode.
+    #[inline(never)]
+    fn on_alloc_unprepared(
+        address: *mut u8,
+        requested: usize,
+        usable: usize,
+        plan: Plan,
+    ) -> *mut u8 {
+        if !plan.has_stops() {
+            count_allocated(usable);
+            return Self::insert(address, requested, usable, plan);
+        }
+        if !ThreadSlot::current_or_stopped().counts_before_stop(usable) {
+            count_allocated(usable);
+            Self::insert_at_stop(plan, address, requested, usable);
+        }
+        address
+    }
+
     /// Handles a new block of a thread that has reached its stop: inserts it, if blocks are sampled
     /// and this one is, and sets the next stop.
     #[cold]
     #[inline(never)]
-    pub(super) fn insert_at_stop(plan: Plan, address: *mut u8, requested: usize, usable: usize) {
+    fn insert_at_stop(plan: Plan, address: *mut u8, requested: usize, usable: usize) {
         if plan.samples() && site::is_sampled(usable) {
             match plan.insertion() {
                 Insertion::Timed => Self::insert_timed(plan, address.addr(), requested, usable),
-                _ => _ = Self::insert_with_site(plan, address, requested, usable),
+                _ => _ = Self::insert_with_site(address, requested, usable, plan),
             }
         }
         site::set_stop(plan);
@@ -34,72 +73,61 @@ impl<A: UsableSize> Dmd<A> {
 
     /// Inserts a block in the way that the plan names, and returns it.
     #[inline(always)]
-    pub(super) fn insert(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
+    fn insert(address: *mut u8, requested: usize, usable: usize, plan: Plan) -> *mut u8 {
         match plan.insertion() {
-            Insertion::WithoutStack => {
-                if let Some(site) = site::cached_without_stack() {
-                    let (epoch, rate) = (epoch(), SamplingRate::EVERY);
-                    let block = Block { requested, usable, site, epoch, rate, time: 0 };
-                    if BLOCKS.insert_small(Self::GRANULE, address.addr(), block) {
-                        return address;
-                    }
-                }
-                Self::insert_with_site(plan, address, requested, usable)
+            Insertion::WithoutStack | Insertion::WithSite => {
+                Self::insert_with_site(address, requested, usable, plan)
             }
-            Insertion::WithSite => Self::insert_with_site(plan, address, requested, usable),
-            _ => Self::insert_rarely(plan, address, requested, usable),
+            _ => Self::insert_rarely(address, requested, usable, plan),
         }
     }
 
     /// Inserts a block in one of the less usual ways, and returns it.
     #[cold]
     #[inline(never)]
-    fn insert_rarely(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
+    fn insert_rarely(address: *mut u8, requested: usize, usable: usize, plan: Plan) -> *mut u8 {
         match plan.insertion() {
             Insertion::WithoutStack | Insertion::WithSite | Insertion::Nothing => {}
             Insertion::Timed => Self::insert_timed(plan, address.addr(), requested, usable),
             Insertion::Observed => Self::insert_observed(plan, address.addr(), requested, usable),
         }
-        address
+        opaque(address)
     }
 
     /// Inserts a block with its site, and its stack if the plan has stacks, and returns it.
     #[inline(never)]
-    fn insert_with_site(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
+    fn insert_with_site(address: *mut u8, requested: usize, usable: usize, plan: Plan) -> *mut u8 {
         let NewBlock { site, rate } = site::of_new_block(plan, usable);
-        let block = Block { requested, usable, site, epoch: epoch(), rate, time: 0 };
-        if plan.is_filtered() {
-            SAMPLED.add(address.addr());
+        let epoch = Epoch::from_number(plan.epoch());
+        if plan.inserts_simply() {
+            let word = PackedBlock::without_sizes(site, epoch);
+            let sizes = (requested, usable);
+            if BLOCKS.insert_prepared(Self::GRANULE, address.addr(), sizes, word) {
+                return opaque(address);
+            }
         }
-        if !BLOCKS.insert_small(Self::GRANULE, address.addr(), block) {
-            BLOCKS.insert(Self::GRANULE, address.addr(), block);
-        }
-        Self::record_allocated(plan, address.addr(), block);
-        address
+        let block = Block { requested, usable, site, epoch, rate, time: 0 };
+        Self::insert_and_record(plan, address.addr(), block);
+        opaque(address)
     }
 
     /// Inserts a block with its site and the time.
     #[cold]
     #[inline(never)]
     fn insert_timed(plan: Plan, address: usize, requested: usize, usable: usize) {
-        let NewBlock { site, rate } = site::of_new_block_cold(plan, usable);
+        let NewBlock { site, rate } = site::of_new_block(plan, usable);
         let (epoch, time) = (epoch(), sys::monotonic());
         let block = Block { requested, usable, site, epoch, rate, time };
         Self::insert_and_record(plan, address, block);
     }
 
     /// Inserts a block, with an event if events are written.
+    #[inline(never)]
     pub(super) fn insert_and_record(plan: Plan, address: usize, block: Block) {
         if plan.is_filtered() {
             SAMPLED.add(address);
         }
         BLOCKS.insert(Self::GRANULE, address, block);
-        Self::record_allocated(plan, address, block);
-    }
-
-    /// Records the event of a new block, if events are written.
-    #[inline(always)]
-    fn record_allocated(plan: Plan, address: usize, block: Block) {
         if plan.writes_events() {
             record(Event::Allocated { address, block });
         }

@@ -16,8 +16,8 @@ use super::sync::{AtomicU32, AtomicU64, AtomicUsize, array_of, const_fn};
 /// is added, two threads that intern the same pair may give it two numbers. So compare pairs across
 /// threads by value, not by number.
 pub(crate) struct Interner {
-    /// The pairs by number, from 1: two words each.
-    words: ConcurrentVec<AtomicU64>,
+    /// The pairs by number, from 1.
+    pairs: ConcurrentVec<[AtomicU64; 2]>,
     count: AtomicUsize,
     /// Hash tables of numbers; 0 is an empty slot.
     tables: [LazySlice<AtomicU32>; TABLES],
@@ -41,7 +41,7 @@ impl Interner {
         /// Makes an interner for numbers below `limit`.
         pub(crate) fn new(limit: u32) -> Self {
             Interner {
-                words: ConcurrentVec::new(),
+                pairs: ConcurrentVec::new(),
                 count: AtomicUsize::new(0),
                 tables: array_of!(LazySlice::new(); TABLES),
                 newest: AtomicUsize::new(0),
@@ -58,16 +58,74 @@ impl Interner {
         let newest = self.newest.load(Acquire);
         match self.find(newest, hash, pair) {
             Some(number) => number,
-            None => self.intern_slow(newest, hash, pair),
+            None => self.intern_slow(newest, hash, pair).0,
         }
+    }
+
+    /// Interns a list: its number is that of the pair of the number of the words before, and the
+    /// last word. `before` is the number of the first words, 0 if there are none; `words` are the
+    /// others. Calls `keep` with the number of the list up to each of them. Returns the number of
+    /// the whole list, or `None` if there is no space for it.
+    pub(crate) fn intern_list(
+        &self,
+        mut before: u32,
+        mut words: impl Iterator<Item = u64>,
+        mut keep: impl FnMut(u32),
+    ) -> Option<u32> {
+        // Acquire, with the Release of `grow`: the newer table is mapped.
+        let newest = self.newest.load(Acquire);
+        for word in words.by_ref() {
+            let pair = (u64::from(before), word);
+            let hash = hash(pair);
+            let (number, is_new) = match self.find(newest, hash, pair) {
+                Some(number) => (number, false),
+                None => self.intern_slow(newest, hash, pair),
+            };
+            if number == 0 {
+                return None;
+            }
+            keep(number);
+            before = number;
+            if is_new {
+                return self.intern_after_new(before, words, keep);
+            }
+        }
+        Some(before)
+    }
+
+    /// Returns the number of a list whose first words have a new number. So the longer lists are
+    /// new, too: no table is searched for them.
+    fn intern_after_new(
+        &self,
+        new: u32,
+        words: impl Iterator<Item = u64>,
+        mut keep: impl FnMut(u32),
+    ) -> Option<u32> {
+        let (mut before, mut is_new) = (new, true);
+        for word in words {
+            let pair = (u64::from(before), word);
+            if is_new {
+                // Acquire, with the Release of `grow`. Another thread that has met the new number
+                // may have interned this pair in the same table: `insert` finds it.
+                let newest = self.newest.load(Acquire);
+                (before, is_new) = self.append_and_insert(newest, hash(pair), pair);
+            } else {
+                before = self.intern(pair);
+            }
+            if before == 0 {
+                return None;
+            }
+            keep(before);
+        }
+        Some(before)
     }
 
     /// Returns the pair of a number.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<(u64, u64)> {
-        let at = (number as usize).checked_sub(1)? * 2;
+        let [first, second] = self.pairs.get((number as usize).checked_sub(1)?)?;
         // Relaxed: a caller received the number after the Acquire in `find` or its own `append`.
-        Some((self.words.get(at)?.load(Relaxed), self.words.get(at + 1)?.load(Relaxed)))
+        Some((first.load(Relaxed), second.load(Relaxed)))
     }
 
     /// Returns the number of pairs.
@@ -75,17 +133,26 @@ impl Interner {
         self.count.load(Relaxed).min(self.limit as usize)
     }
 
+    /// Interns a pair that is not in the newest table. Returns its number, 0 if there is no space,
+    /// and whether the number is new.
     #[cold]
-    fn intern_slow(&self, newest: usize, hash: u64, pair: (u64, u64)) -> u32 {
-        let older = (0..newest).rev().find_map(|table| self.find(table, hash, pair));
-        let number = match older.or_else(|| self.append(pair)) {
-            None => return 0,
-            Some(number) => self.insert(newest, hash, pair, number).unwrap_or(number),
-        };
+    fn intern_slow(&self, newest: usize, hash: u64, pair: (u64, u64)) -> (u32, bool) {
+        match (0..newest).rev().find_map(|table| self.find(table, hash, pair)) {
+            Some(number) => (self.insert(newest, hash, pair, number).unwrap_or(number), false),
+            None => self.append_and_insert(newest, hash, pair),
+        }
+    }
+
+    /// Gives a pair a number, unless another thread has done so in the newest table. Returns the
+    /// number, 0 if there is no space, and whether it is new.
+    #[inline]
+    fn append_and_insert(&self, newest: usize, hash: u64, pair: (u64, u64)) -> (u32, bool) {
+        let Some(own) = self.append(pair) else { return (0, false) };
+        let number = self.insert(newest, hash, pair, own).unwrap_or(own);
         if self.len() > table_size(newest) / 2 {
             self.grow(newest);
         }
-        number
+        (number, number == own)
     }
 
     #[inline]
@@ -130,8 +197,9 @@ impl Interner {
         // Relaxed: the count only makes numbers unique. `insert` publishes the words.
         let at = self.count.fetch_add(1, Relaxed);
         let number = u32::try_from(at + 1).ok().filter(|number| *number < self.limit)?;
-        self.words.get_or_alloc(at * 2)?.store(pair.0, Relaxed);
-        self.words.get_or_alloc(at * 2 + 1)?.store(pair.1, Relaxed);
+        let [first, second] = self.pairs.get_or_alloc(at)?;
+        first.store(pair.0, Relaxed);
+        second.store(pair.1, Relaxed);
         Some(number)
     }
 
@@ -186,6 +254,36 @@ mod tests {
             assert_eq!(interner.intern(pair(index)), number);
             assert_eq!(interner.get(number), Some(pair(index)));
         }
+    }
+
+    #[test]
+    fn a_list_has_the_number_of_its_last_pair() {
+        let interner = Interner::new(1 << 24);
+        let mut before = HashMap::new();
+        let count = if cfg!(miri) { 20 } else { 3000 };
+        for turn in 0..2 {
+            for index in 0..count {
+                // Lists share their first words, and the tables grow in the middle of them.
+                let words: Vec<u64> = (0..12).map(|depth| index >> (11 - depth)).collect();
+                let mut numbers = vec![0];
+                let keep = |number| numbers.push(number);
+                let number = interner.intern_list(0, words.iter().copied(), keep).expect("space");
+                let by_pairs = words.iter().scan(0, |list, word| {
+                    *list = interner.intern((u64::from(*list), *word));
+                    Some(*list)
+                });
+                assert!(by_pairs.eq(numbers[1..].iter().copied()));
+                // The number of the first words leads on.
+                let (known, rest) = (index as usize % 13, |_| ());
+                let after = words[known..].iter().copied();
+                assert_eq!(interner.intern_list(numbers[known], after, rest), Some(number));
+                assert_eq!(before.insert(words, number).unwrap_or(number), number, "{turn}");
+            }
+        }
+        let different: HashMap<u32, &Vec<u64>> =
+            before.iter().map(|(words, number)| (*number, words)).collect();
+        assert_eq!(different.len(), before.len());
+        assert_eq!(interner.intern_list(0, std::iter::empty(), |_| ()), Some(0));
     }
 
     #[test]

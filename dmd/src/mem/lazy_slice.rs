@@ -50,6 +50,7 @@ zeroed! {
     [u64; 2] = [0; 2],
     super::sync::AtomicU32 = super::sync::AtomicU32::new(0),
     super::sync::AtomicU64 = super::sync::AtomicU64::new(0),
+    [super::sync::AtomicU64; 2] = [super::sync::AtomicU64::new(0), super::sync::AtomicU64::new(0)],
 }
 
 /// A zeroed slice that is mapped when it is first needed. Threads that race to map it agree on one.

@@ -4,8 +4,8 @@ mod current;
 
 pub(crate) use self::current::{
     begin, gap_limit, has_every_block, has_gaps, mode, observed_rate, options, own_probability,
-    plan, sampled_probability, set_asleep, set_c_heap, set_prepared, set_unknown_gap, shows_stats,
-    start_events, start_observing, state, stop_events, stop_inserting, stop_observing,
+    plan, sampled_probability, set_asleep, set_c_heap, set_epoch, set_prepared, set_unknown_gap,
+    shows_stats, start_events, start_observing, state, stop_events, stop_inserting, stop_observing,
 };
 use super::options::{Mode, Options, Stacks};
 
@@ -66,6 +66,10 @@ const FILTERED: u32 = 1 << 13;
 /// from the first block on.
 const C_HEAP: u32 = 1 << 14;
 
+/// The number of the current epoch, from 1 to 3.
+const EPOCH: u32 = 3 << EPOCH_SHIFT;
+const EPOCH_SHIFT: u32 = 30;
+
 /// Removals do more than update the table, or freeing takes more than a call.
 const WATCHES_FREES: u32 = COUNTS_FREED | EVENTS | OBSERVED | FILTERED | C_HEAP;
 
@@ -86,7 +90,7 @@ pub(crate) enum Insertion {
 
 impl Plan {
     /// The plan before `$DMD` is read.
-    pub(crate) const UNDECIDED: Plan = Plan(UNPREPARED);
+    pub(crate) const UNDECIDED: Plan = Plan(UNPREPARED | 1 << EPOCH_SHIFT);
 
     fn of(options: Options) -> Plan {
         let stacks = match options.effective_stacks() {
@@ -112,6 +116,18 @@ impl Plan {
         Plan(self.0 & !insertions)
     }
 
+    /// Returns the plan in one word, which is never 0.
+    #[inline(always)]
+    pub(crate) fn word(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the number of the epoch.
+    #[inline(always)]
+    pub(crate) fn epoch(self) -> u8 {
+        (self.0 >> EPOCH_SHIFT) as u8
+    }
+
     /// Returns whether hooks of frees only count bytes, and sizes are prepared.
     #[inline(always)]
     pub(crate) fn is_asleep_and_prepared(self) -> bool {
@@ -122,13 +138,6 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn has_stops(self) -> bool {
         self.0 & (EACH | OBSERVED) == 0
-    }
-
-    /// Returns whether new blocks are only counted until their thread reaches its stop, and sizes
-    /// are prepared.
-    #[inline(always)]
-    pub(crate) fn has_stops_and_is_prepared(self) -> bool {
-        self.0 & (EACH | OBSERVED | UNPREPARED) == 0
     }
 
     /// Returns whether the inner allocator's sizes are prepared.
@@ -181,6 +190,25 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn samples_prepared(self) -> bool {
         self.0 & (SAMPLES | UNPREPARED) == SAMPLES
+    }
+
+    /// Returns whether every new block is inserted, and insertions only update the table. The rate
+    /// of these blocks is [`SamplingRate::EVERY`](super::rate::SamplingRate::EVERY).
+    #[inline(always)]
+    pub(crate) fn inserts_simply(self) -> bool {
+        self.0 & (EACH | SAMPLES | EVENTS | FILTERED) == EACH
+    }
+
+    /// Returns whether every new block is inserted without a stack, and insertions only update the
+    /// table: so the words of a thread's blocks differ in their sizes only.
+    pub(crate) fn inserts_prepared(self) -> bool {
+        self.inserts_simply() && self.insertion() == Insertion::WithoutStack
+    }
+
+    /// Returns whether the table is kept, removals only update it, and blocks are not sampled.
+    #[inline(always)]
+    pub(crate) fn removes_simply_unsampled(self) -> bool {
+        self.0 & (AWAKE | WATCHES_FREES | SAMPLES) == AWAKE
     }
 
     /// Returns whether the table is kept, and removals only update it.
@@ -284,6 +312,16 @@ mod tests {
         for (options, expected) in table {
             assert_eq!(row(options), expected, "{options:?}");
         }
+        // Words are prepared in no other modes.
+        for (mode, stacks, is_prepared) in [
+            (Mode::DarkMatter, Stacks::None, true),
+            (Mode::Cumulative, Stacks::None, true),
+            (Mode::DarkMatter, Stacks::Partial, false),
+            (Mode::Live, Stacks::Full, false),
+            (Mode::Profile, Stacks::None, false),
+        ] {
+            assert_eq!(Plan::of(of(mode, stacks)).inserts_prepared(), is_prepared, "{mode:?}");
+        }
     }
 
     #[test]
@@ -294,7 +332,6 @@ mod tests {
             assert_eq!(is_prepared, bits & UNPREPARED == 0);
             assert_eq!(plan.is_asleep_and_prepared(), !plan.is_awake() && is_prepared);
             assert_eq!(plan.has_stops(), !plan.inserts_all() && !plan.is_observed());
-            assert_eq!(plan.has_stops_and_is_prepared(), plan.has_stops() && is_prepared);
             assert_eq!(plan.is_filtered_and_prepared(), plan.is_filtered() && is_prepared);
             assert_eq!(plan.samples_prepared(), plan.samples() && is_prepared);
             assert_eq!(plan.keeps_times(), bits & TIMES != 0 || plan.is_observed());
@@ -303,6 +340,11 @@ mod tests {
                 || plan.is_observed()
                 || plan.is_filtered();
             assert_eq!(plan.removes_simply(), plan.is_awake() && !watches);
+            let is_more = plan.samples() || plan.writes_events() || plan.is_filtered();
+            assert_eq!(plan.inserts_simply(), plan.inserts_all() && !is_more);
+            assert!(!plan.inserts_prepared() || !plan.has_stops() && !plan.has_stacks());
+            assert!(!plan.inserts_prepared() || !is_more && !plan.keeps_times());
+            assert_eq!(plan.removes_simply_unsampled(), plan.removes_simply() && !plan.samples());
             let insertion = match () {
                 () if plan.is_observed() => Insertion::Observed,
                 () if !plan.inserts() => Insertion::Nothing,

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use memreport::__private::{OWN, ThreadSlot, current_on_alloc, current_scope};
+use memreport::__private::{OWN, ThreadSlot, current_attribution as attribution, current_on_alloc};
 
 use super::limits;
 use super::own_code;
@@ -18,6 +18,8 @@ use crate::mem::interner::Interner;
 use crate::sample::plan::{self, Plan, observed_rate};
 use crate::sample::rate::SamplingRate;
 use crate::sample::{sampler, stops};
+use crate::table::epoch::Epoch;
+use crate::table::packed_block::PackedBlock;
 pub(crate) use crate::table::packed_block::SiteId;
 
 /// The content of a site.
@@ -87,16 +89,30 @@ pub(crate) fn sample_next() {
     let _ = Thread::current(|thread| thread.sampler.sample_next(counted));
 }
 
-/// Returns the scope of this thread, and the reporter that counts its new blocks, in one word.
+/// Returns the word of a new block without a stack but for its sizes, if it is prepared for this
+/// plan.
 #[inline(always)]
-fn attribution() -> u32 {
-    u32::from(current_scope()) << 16 | current_on_alloc() & 0xffff
+pub(crate) fn prepared_word(plan: Plan, slot: ThreadSlot) -> Option<u64> {
+    // Relaxed: only this thread writes them.
+    let prepared = slot.prepared();
+    if prepared.plan.load(Relaxed) != plan.word()
+        || prepared.attribution.load(Relaxed) != attribution()
+    {
+        return None;
+    }
+    Some(prepared.word.load(Relaxed))
 }
 
-/// Returns the site of an allocation without a stack, if this thread has cached it.
-#[inline(always)]
-pub(crate) fn cached_without_stack() -> Option<SiteId> {
-    Thread::current(cached_site).flatten()
+/// Prepares the word of this thread's next blocks, if they are inserted without a stack.
+fn prepare_word(plan: Plan, site: SiteId) {
+    let Some(slot) = ThreadSlot::current() else { return };
+    if plan.inserts_prepared() && site != SiteId::UNKNOWN {
+        let word = PackedBlock::without_sizes(site, Epoch::from_number(plan.epoch()));
+        let prepared = slot.prepared();
+        prepared.plan.store(plan.word(), Relaxed);
+        prepared.attribution.store(attribution(), Relaxed);
+        prepared.word.store(word, Relaxed);
+    }
 }
 
 #[inline(always)]
@@ -108,17 +124,10 @@ fn cached_site(thread: &Thread) -> Option<SiteId> {
 
 /// Returns the site and rate of a new block of this many bytes. Under a plan that samples, the
 /// block is sampled.
-#[inline(always)]
+// Not generic, and not inlined into generic callers: in this crate, statics take one load less.
+#[inline(never)]
 pub(crate) fn of_new_block(plan: Plan, usable: usize) -> NewBlock {
     new_block(plan, usable, with_stack)
-}
-
-/// Out-of-line variant of [`of_new_block`] for cold callers: one inlined copy of the stack walk is
-/// enough.
-#[cold]
-#[inline(never)]
-pub(crate) fn of_new_block_cold(plan: Plan, usable: usize) -> NewBlock {
-    new_block(plan, usable, with_stack_cold)
 }
 
 /// Returns the site of a free: the stack, the thread and the scope of this moment.
@@ -141,6 +150,9 @@ fn new_block(plan: Plan, usable: usize, with_stack: impl FnOnce(&Thread) -> Site
         let takes_stack = plan.has_stacks()
             && (!plan.has_partial_stacks() || thread.sampler.samples(usable, || thread.number()));
         let site = if takes_stack { with_stack(thread) } else { without_stack(thread) };
+        if !takes_stack {
+            prepare_word(plan, site);
+        }
         NewBlock { site, rate }
     });
     block.unwrap_or(NewBlock { site: SiteId::UNKNOWN, rate: SamplingRate::EVERY })
@@ -197,8 +209,14 @@ fn with_stack(thread: &Thread) -> SiteId {
     let Some(inside) = Inside::enter(thread) else { return without_stack(thread) };
     let Some(last) = inside.last_stack() else { return without_stack(thread) };
     let attribution = attribution();
-    let seed = StackHash::of_thread(thread.number());
-    if let Some(stack) = walk::hash(seed, last, &inside) {
+    let mut seed = last.seed.get();
+    if seed == StackHash::EMPTY {
+        seed = StackHash::of_thread(thread.number());
+        last.seed.set(seed);
+    }
+    if walk::may_have_hash()
+        && let Some(stack) = walk::hash(seed, last, &inside)
+    {
         let hash = stack.hash.with_attribution(attribution);
         if let Some(site) = STACK_CACHE.get(hash) {
             thread.count_walk(stack.is_complete);
@@ -243,8 +261,7 @@ fn intern_stack(stack: &LastStack, hash: StackHash, attribution: u32, thread: &T
     let is_own = own_code::is_whole_module()
         && frames.iter().any(|frame| own_code::contains(frame.get().address()));
     let attribution = if is_own { attribution | OWN } else { attribution };
-    let Some(number) = intern_frames(&FRAMES, frames.iter().map(|frame| frame.get().address()))
-    else {
+    let Some(number) = intern_frames(&FRAMES, stack, frames.len()) else {
         REFUSED.fetch_add(1, Relaxed);
         return without_stack(thread);
     };
@@ -255,15 +272,19 @@ fn intern_stack(stack: &LastStack, hash: StackHash, attribution: u32, thread: &T
     site
 }
 
-/// Interns a stack from its outermost frame inwards, and returns its number; 0 is an empty one.
-/// Returns `None` if there is no space: a stack of some of the frames would be a wrong one.
-fn intern_frames(interner: &Interner, frames: impl Iterator<Item = usize>) -> Option<u32> {
-    frames.into_iter().try_fold(0, |outer, frame| {
-        match interner.intern((u64::from(outer), frame as u64)) {
-            0 => None,
-            number => Some(number),
-        }
-    })
+/// Interns the `count` outermost frames of a stack, and returns its number; 0 is an empty one.
+/// Frames in common with the stack before are not interned again. Returns `None` if there is no
+/// space: a stack of some of the frames would be a wrong one.
+fn intern_frames(interner: &Interner, stack: &LastStack, count: usize) -> Option<u32> {
+    let known = stack.interned.get().min(count);
+    let before = stack.numbers.get(known.wrapping_sub(1)).map_or(0, Cell::get);
+    let frames = stack.frames.get(known..count).unwrap_or(&[]);
+    let mut places = stack.numbers.iter().skip(known);
+    let keep = |number| _ = places.next().map(|place| place.set(number));
+    let addresses = frames.iter().map(|frame| frame.get().address() as u64);
+    let number = interner.intern_list(before, addresses, keep)?;
+    stack.interned.set(count);
+    Some(number)
 }
 
 #[cold]
@@ -311,12 +332,41 @@ mod tests {
     fn a_stack_that_does_not_fit_is_refused_whole() {
         // Numbers from 1 to 4.
         let interner = Interner::new(5);
-        let stack = |frames: &[usize]| intern_frames(&interner, frames.iter().copied());
+        let last = LastStack::new();
+        // From the innermost frame outwards.
+        let stack = |frames: &[usize]| {
+            last.replace_by_addresses(frames);
+            intern_frames(&interner, &last, frames.len())
+        };
         assert_eq!(stack(&[]), Some(0));
-        assert_eq!(stack(&[10, 20, 30]), Some(3));
-        assert_eq!(stack(&[10, 20, 31, 40]), None);
+        assert_eq!(stack(&[30, 20, 10]), Some(3));
+        assert_eq!(stack(&[40, 31, 20, 10]), None);
         // What is there is still found.
-        assert_eq!(stack(&[10, 20, 30]), Some(3));
+        assert_eq!(stack(&[30, 20, 10]), Some(3));
         assert_eq!(stack(&[11]), None);
+    }
+
+    #[test]
+    fn frames_in_common_with_the_stack_before_are_not_interned_again() {
+        let interner = Interner::new(100);
+        let last = LastStack::new();
+        last.replace_by_addresses(&[30, 20, 10]);
+        assert_eq!(intern_frames(&interner, &last, 3), Some(3));
+        let numbers = || last.numbers.iter().map(Cell::get).take(last.interned.get());
+        assert!(numbers().eq([1, 2, 3]));
+        // The walk keeps two frames, and finds two new ones.
+        for (place, address) in last.places(0).zip([50, 40]) {
+            let mut frame = last.frames[0].get();
+            frame.registers.instruction = address;
+            place.set(frame);
+        }
+        assert!(last.commit(2, 2, 0, false));
+        assert_eq!(last.interned.get(), 2);
+        // The innermost frame is the tracker's.
+        assert_eq!(intern_frames(&interner, &last, 3), Some(4));
+        assert!(numbers().eq([1, 2, 4]));
+        assert_eq!(interner.get(4), Some((2, 40)));
+        assert_eq!(intern_frames(&interner, &last, 4), Some(5));
+        assert_eq!(intern_frames(&interner, &last, 2), Some(2));
     }
 }

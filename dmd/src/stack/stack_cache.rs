@@ -18,7 +18,7 @@ use crate::table::packed_block::SiteId;
 pub(crate) struct StackHash(u64, u64);
 
 impl StackHash {
-    #[cfg(test)]
+    /// The hash of no thread.
     pub(crate) const EMPTY: Self = StackHash(0, 0);
 
     /// Returns the hash of an empty stack on this thread.
@@ -38,6 +38,13 @@ impl StackHash {
             first.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             second.wrapping_mul(0xd6e8_feb8_6659_fd93),
         )
+    }
+
+    /// Returns the hash of the frames of both: those of `outer` follow.
+    #[inline(always)]
+    pub(crate) fn with_outer(self, outer: StackHash) -> Self {
+        let StackHash(first, second) = self.with_frame(0);
+        StackHash(first ^ outer.0, second.wrapping_add(outer.1))
     }
 
     /// Returns one of the two words.
@@ -103,6 +110,7 @@ impl StackCache {
     }
 }
 
+#[inline(always)]
 fn site(word: u64) -> Option<SiteId> {
     u32::try_from(word & SITE).ok().filter(|number| *number != 0).map(SiteId::from_number)
 }

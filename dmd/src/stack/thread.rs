@@ -9,8 +9,11 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use memreport::__private::ThreadSlot;
+
 use super::last_stacks;
 use super::limits::thread_name_number;
+use super::stack_cache::StackHash;
 use super::walk::last::LastStack;
 use super::walk::tally;
 use crate::mem::concurrent_vec::ConcurrentVec;
@@ -164,8 +167,12 @@ impl Thread {
         self.number.set(number);
         // These depend on the number.
         self.site_without_stack.set(CachedSite { attribution: 0, site: 0 });
+        if let Some(slot) = ThreadSlot::current() {
+            slot.prepared().plan.store(0, Relaxed);
+        }
         if let Some(stack) = last_stacks::known() {
             stack.hashed.set(0);
+            stack.seed.set(StackHash::EMPTY);
         }
         self.walked.set(None);
     }

@@ -101,7 +101,22 @@ pub(crate) fn function_start(code: usize) -> Option<usize> {
 /// Walks the stack into the thread's last stack, without the frame that this is inlined into.
 #[inline(always)]
 pub(crate) fn walk(last: &LastStack, inside: &Inside<'_>) {
-    walk_from(unwinder(), registers::capture(), last, inside);
+    let here = registers::capture();
+    if unwinder() == Unwinder::Cfi
+        && let Some(own) = inside.thread.bounds(inside)
+        && !own.is_near_end(here.stack_pointer, ROOM)
+    {
+        let is_complete = walk_by_cfi(here, own, last);
+        inside.thread.count_walk(is_complete);
+    } else {
+        walk_from(unwinder(), here, last, inside);
+    }
+}
+
+/// Returns whether [`hash`] may return a hash.
+#[inline(always)]
+pub(crate) fn may_have_hash() -> bool {
+    unwinder() == Unwinder::FramePointers
 }
 
 /// Returns the hash of the stack from the caller of the frame that this is inlined into outwards,
@@ -112,7 +127,7 @@ pub(crate) fn hash(seed: StackHash, last: &LastStack, inside: &Inside<'_>) -> Op
     hash_from(unwinder(), registers::capture(), seed, last, inside)
 }
 
-#[inline(never)]
+#[inline(always)]
 fn hash_from(
     unwinder: Unwinder,
     here: Registers,

@@ -21,8 +21,8 @@ mod tests;
 pub(crate) use self::granule::Granule;
 use self::huge::{HUGE_LEAVES, HugeStarts};
 use self::leaf::{
-    HEADER, LEAF_BITS, Leaf, OVERLAP, TOUCHED_WORDS, WORDS_PER_PAGE, crosses_leaves, is_touched,
-    store_word, touched_pages, word_index,
+    HEADER, LEAF_BITS, Leaf, OVERLAP, TOUCHED_WORDS, WORDS_PER_PAGE, crosses_leaves, ends_in_leaf,
+    is_touched, store_word, touched_pages, word_index,
 };
 use super::epoch::Epoch;
 use super::packed_block::{Block, PackedBlock, Sizes, SmallBlock};
@@ -89,30 +89,42 @@ impl Blocks {
     pub(crate) fn insert(&self, granule: Granule, address: usize, block: Block) {
         let Some(words) = self.leaf_or_alloc(granule, address) else { return self.count_lost() };
         let half = granule.is_second_half(address);
-        let packed = PackedBlock::small(block, half).or_else(|| {
+        // A small block lies in one leaf, so that its removal need not ask.
+        let is_in_leaf = !crosses_leaves(address, block.usable);
+        let small = PackedBlock::small(block, half).filter(|_| is_in_leaf);
+        let packed = small.or_else(|| {
             let Block { requested, usable, time, .. } = block;
             let record = self.records.insert(Record { requested, usable, time })?;
             Some(PackedBlock::with_record(block, half, record))
         });
         let Some(packed) = packed else { return self.count_lost() };
-        store_word(words, word_index(granule, address), packed);
-        if crosses_leaves(address, block.usable) {
+        store_word(words, word_index(granule, address), packed.word());
+        if !is_in_leaf {
             self.mark_overlaps(granule, address, block.usable, address);
         }
     }
 
-    /// Inserts a block and returns `true`, unless the leaf is not mapped yet, the block needs a
-    /// record, or it extends into another leaf. These need [`insert`](Self::insert).
+    /// Inserts a block whose word is complete but for the sizes and the half, and returns `true`.
+    /// Returns `false` if the leaf is not mapped yet, the block needs a record, or it does not end
+    /// in its leaf. These need [`insert`](Self::insert).
     #[inline(always)]
-    pub(crate) fn insert_small(&self, granule: Granule, address: usize, block: Block) -> bool {
-        let packed = PackedBlock::small(block, granule.is_second_half(address));
-        match (self.leaf(granule, address), packed) {
-            (Some(words), Some(packed)) if !crosses_leaves(address, block.usable) => {
-                store_word(words, word_index(granule, address), packed);
-                true
-            }
-            _ => false,
+    pub(crate) fn insert_prepared(
+        &self,
+        granule: Granule,
+        address: usize,
+        (requested, usable): (usize, usize),
+        word: u64,
+    ) -> bool {
+        let half = granule.is_second_half(address);
+        // The sizes of a block that ends in its leaf have at most `LEAF_BITS` bits.
+        if let Some(words) = self.leaf(granule, address)
+            && ends_in_leaf(address, usable)
+            && let Some(word) = PackedBlock::with_sizes(word, half, requested, usable)
+        {
+            store_word(words, word_index(granule, address), word);
+            return true;
         }
+        false
     }
 
     /// Removes a block that is about to be freed, and returns it.
@@ -148,16 +160,13 @@ impl Blocks {
         Some(block)
     }
 
-    /// Removes a block and returns its usable bytes. Returns `None` for a block with a record or
-    /// one that extends into another leaf: these need [`remove`](Self::remove).
+    /// Removes a block and returns its usable bytes. Returns `None` for a block with a record, as
+    /// every one that extends into another leaf has: it needs [`remove`](Self::remove).
     #[inline(always)]
     pub(crate) fn remove_small(&self, granule: Granule, address: usize) -> Option<usize> {
         let words = self.leaf(granule, address)?;
         let word = &words[HEADER + word_index(granule, address)];
         let usable = PackedBlock::small_size(load_own(word), granule.is_second_half(address))?;
-        if crosses_leaves(address, usable) {
-            return None;
-        }
         // Release, as in `remove_with`.
         word.store(0, Release);
         Some(usable)

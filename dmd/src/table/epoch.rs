@@ -4,22 +4,22 @@
 //! later one at the same address. Three epochs take turns; before one is used again, blocks of its
 //! last turn are aged.
 
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::Relaxed;
+#[cfg(not(loom))]
+use crate::sample::plan;
 
-/// The current epoch.
-static EPOCH: AtomicU8 = AtomicU8::new(Epoch::FIRST.number());
-
-/// Returns the current epoch. Relaxed: a block of another thread may still get the previous one.
+/// Returns the current epoch, which is a part of the plan: hooks read both at once. A block of
+/// another thread may still get the previous one.
+#[cfg(not(loom))]
 #[inline]
 pub(crate) fn epoch() -> Epoch {
-    Epoch::from_number(EPOCH.load(Relaxed))
+    Epoch::from_number(plan::plan().epoch())
 }
 
 /// Begins the next epoch, and returns it.
+#[cfg(not(loom))]
 pub(crate) fn begin_epoch() -> Epoch {
     let next = epoch().next();
-    EPOCH.store(next.number(), Relaxed);
+    plan::set_epoch(next.number());
     next
 }
 
@@ -29,6 +29,7 @@ pub(crate) struct Epoch(u8);
 
 impl Epoch {
     /// The first epoch, before any collection. Epoch 0 is older than all others.
+    #[cfg(test)]
     pub(crate) const FIRST: Epoch = Epoch(1);
 
     pub(crate) fn from_number(number: u8) -> Self {

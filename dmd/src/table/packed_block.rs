@@ -3,13 +3,15 @@
 //! ```text
 //! bit 0       live; 0 in a tombstone
 //! bit 1       the block starts in the second half of its granule
-//! bits 2-3    epoch
-//! bits 4-27   site
-//! bits 28-47  requested bytes    } or the number of the block's record
-//! bits 48-57  slop bytes         }
-//! bit 58      sizes and time are in a record; in a tombstone: unsampled, not freed
-//! bits 59-63  sampling rate
+//! bit 2       sizes and time are in a record; in a tombstone: unsampled, not freed
+//! bits 3-4    epoch
+//! bits 5-28   site
+//! bits 29-33  sampling rate
+//! bits 34-43  slop bytes         } or the number of the block's record
+//! bits 44-63  usable bytes       }
 //! ```
+//!
+//! The usable bytes are at the top, since every free reads them.
 #![expect(clippy::cast_possible_truncation, reason = "fields are masked out of a word")]
 
 use std::num::NonZeroU64;
@@ -83,45 +85,77 @@ pub(crate) enum Sizes {
 
 const LIVE: u64 = 1;
 const SECOND_HALF: u64 = 1 << 1;
-const EPOCH_SHIFT: u32 = 2;
-const SITE_SHIFT: u32 = 4;
-const REQUESTED_SHIFT: u32 = 28;
-const SLOP_SHIFT: u32 = 48;
-const HAS_RECORD: u64 = 1 << 58;
-const RATE_SHIFT: u32 = 59;
+const HAS_RECORD: u64 = 1 << 2;
+const EPOCH_SHIFT: u32 = 3;
+const SITE_SHIFT: u32 = 5;
+const RATE_SHIFT: u32 = 29;
+const SLOP_SHIFT: u32 = 34;
+const USABLE_SHIFT: u32 = 44;
 
-const SITE_BITS: u32 = REQUESTED_SHIFT - SITE_SHIFT;
-const REQUESTED_BITS: u32 = SLOP_SHIFT - REQUESTED_SHIFT;
-const SLOP_BITS: u32 = 10;
+const SITE_BITS: u32 = RATE_SHIFT - SITE_SHIFT;
+const SLOP_BITS: u32 = USABLE_SHIFT - SLOP_SHIFT;
+const USABLE_BITS: u32 = u64::BITS - USABLE_SHIFT;
 
-const _: () = assert!(SITE_BITS == 24 && REQUESTED_BITS == 20 && RATES == 1 << (64 - RATE_SHIFT));
+const _: () = assert!(SITE_BITS == 24 && RATES == 1 << (SLOP_SHIFT - RATE_SHIFT));
 
 /// The number of records that a word can name.
-pub(crate) const RECORD_LIMIT: u32 = 1 << (REQUESTED_BITS + SLOP_BITS);
+pub(crate) const RECORD_LIMIT: u32 = 1 << (USABLE_BITS + SLOP_BITS);
+
+/// Returns the sizes of a block in their bits. Returns `None` if they do not fit.
+#[inline(always)]
+fn pack_sizes(requested: usize, usable: usize) -> Option<u64> {
+    let slop = usable.wrapping_sub(requested);
+    let fits = usable >> USABLE_BITS == 0 && slop >> SLOP_BITS == 0;
+    fits.then_some((usable as u64) << USABLE_SHIFT | (slop as u64) << SLOP_SHIFT)
+}
 
 impl PackedBlock {
     /// Packs a block without a time whose sizes fit. Returns `None` if it needs a record.
     #[inline]
     pub(crate) fn small(block: Block, second_half: bool) -> Option<Self> {
-        let slop = block.usable.wrapping_sub(block.requested);
-        if block.requested >> REQUESTED_BITS != 0 || slop >> SLOP_BITS != 0 || block.time != 0 {
+        if block.time != 0 {
             return None;
         }
-        let sizes = (block.requested as u64) << REQUESTED_SHIFT | (slop as u64) << SLOP_SHIFT;
+        let sizes = pack_sizes(block.requested, block.usable)?;
         Some(PackedBlock::new(block, second_half, sizes))
+    }
+
+    /// Returns the word of blocks of this site and epoch, which are not sampled, without their
+    /// sizes and their half.
+    #[inline]
+    pub(crate) fn without_sizes(site: SiteId, epoch: Epoch) -> u64 {
+        let rate = SamplingRate::EVERY;
+        let block = Block { requested: 0, usable: 0, site, epoch, rate, time: 0 };
+        PackedBlock::new(block, false, 0).word()
+    }
+
+    /// Adds the half and the sizes to a word that [`without_sizes`](Self::without_sizes) has
+    /// returned. Returns `None` if the slop does not fit; the caller ensures that `usable` does.
+    #[inline(always)]
+    pub(crate) fn with_sizes(
+        word: u64,
+        second_half: bool,
+        requested: usize,
+        usable: usize,
+    ) -> Option<u64> {
+        let half = if second_half { SECOND_HALF } else { 0 };
+        let slop = usable.wrapping_sub(requested);
+        let sizes = (usable as u64) << USABLE_SHIFT | (slop as u64) << SLOP_SHIFT;
+        (slop >> SLOP_BITS == 0).then_some(word | half | sizes)
     }
 
     /// Packs a block whose sizes and time are in a record.
     pub(crate) fn with_record(block: Block, second_half: bool, record: u32) -> Self {
-        PackedBlock::new(block, second_half, HAS_RECORD | u64::from(record) << REQUESTED_SHIFT)
+        PackedBlock::new(block, second_half, HAS_RECORD | u64::from(record) << SLOP_SHIFT)
     }
 
     /// Packs a block as [`small`](Self::small) does, with sizes clamped to those that fit. For
     /// tombstones.
     pub(crate) fn clamped(block: Block, second_half: bool) -> Self {
-        let requested = block.requested.min((1 << REQUESTED_BITS) - 1);
+        let most = (1 << USABLE_BITS) - 1;
+        let requested = block.requested.min(most);
         let slop = block.usable.saturating_sub(requested).min((1 << SLOP_BITS) - 1);
-        let sizes = (requested as u64) << REQUESTED_SHIFT | (slop as u64) << SLOP_SHIFT;
+        let sizes = pack_sizes(requested, (requested + slop).min(most)).unwrap_or(0);
         PackedBlock::new(block, second_half, sizes)
     }
 
@@ -178,16 +212,10 @@ impl PackedBlock {
         requested: usize,
         second_half: bool,
     ) -> Option<SmallBlock> {
-        const COMPARED: u64 =
-            LIVE | SECOND_HALF | HAS_RECORD | ((1 << REQUESTED_BITS) - 1) << REQUESTED_SHIFT;
-        let half = if second_half { SECOND_HALF } else { 0 };
-        let expected = LIVE | half | (requested as u64) << REQUESTED_SHIFT;
-        if requested >> REQUESTED_BITS != 0 || word & COMPARED != expected {
-            return None;
-        }
+        let usable = PackedBlock::small_size(word, second_half)?;
         let slop = (word >> SLOP_SHIFT) as usize & ((1 << SLOP_BITS) - 1);
         let packed = PackedBlock(NonZeroU64::MIN | word);
-        Some(SmallBlock { usable: requested + slop, packed })
+        (usable - slop == requested).then_some(SmallBlock { usable, packed })
     }
 
     /// Returns the usable bytes of the block of a word, if it is live, and has this half of its
@@ -195,10 +223,10 @@ impl PackedBlock {
     #[inline(always)]
     pub(crate) fn small_size(word: u64, second_half: bool) -> Option<usize> {
         let half = if second_half { SECOND_HALF } else { 0 };
-        let is_small = word & (LIVE | SECOND_HALF | HAS_RECORD) == LIVE | half;
-        let requested = (word >> REQUESTED_SHIFT) as usize & ((1 << REQUESTED_BITS) - 1);
-        let slop = (word >> SLOP_SHIFT) as usize & ((1 << SLOP_BITS) - 1);
-        is_small.then_some(requested + slop)
+        if (word ^ half) & (LIVE | SECOND_HALF | HAS_RECORD) != LIVE {
+            return None;
+        }
+        Some((word >> USABLE_SHIFT) as usize)
     }
 
     #[inline]
@@ -218,17 +246,17 @@ impl PackedBlock {
 
     #[inline]
     pub(crate) fn rate(self) -> SamplingRate {
-        SamplingRate::from_number((self.word() >> RATE_SHIFT) as u8)
+        SamplingRate::from_number((self.word() >> RATE_SHIFT) as u8 & 31)
     }
 
     #[inline]
     pub(crate) fn sizes(self) -> Sizes {
-        let requested = (self.word() >> REQUESTED_SHIFT) as usize & ((1 << REQUESTED_BITS) - 1);
-        let slop = (self.word() >> SLOP_SHIFT) as usize & ((1 << SLOP_BITS) - 1);
         if self.word() & HAS_RECORD == 0 {
-            Sizes::Inline { requested, usable: requested + slop }
+            let usable = (self.word() >> USABLE_SHIFT) as usize;
+            let slop = (self.word() >> SLOP_SHIFT) as usize & ((1 << SLOP_BITS) - 1);
+            Sizes::Inline { requested: usable.wrapping_sub(slop), usable }
         } else {
-            Sizes::Record((self.word() >> REQUESTED_SHIFT) as u32 & (RECORD_LIMIT - 1))
+            Sizes::Record((self.word() >> SLOP_SHIFT) as u32 & (RECORD_LIMIT - 1))
         }
     }
 }
@@ -250,7 +278,8 @@ mod tests {
 
     #[test]
     fn small_blocks_and_tombstones_round_trip() {
-        for (requested, usable) in [(0, 24), (1, 24), (100, 104), ((1 << 20) - 1, (1 << 20) + 1022)]
+        let most = (1 << 20) - 1;
+        for (requested, usable) in [(0, 24), (1, 24), (100, 104), (most - 1023, most), (most, most)]
         {
             let packed = PackedBlock::small(block(requested, usable), true).expect("it fits");
             let packed = PackedBlock::from_word(packed.word()).expect("it is live");
@@ -285,9 +314,25 @@ mod tests {
     }
 
     #[test]
+    fn a_word_without_sizes_is_completed() {
+        let block = Block { rate: SamplingRate::EVERY, ..block(100, 104) };
+        let word = PackedBlock::without_sizes(block.site, block.epoch);
+        for half in [false, true] {
+            let completed = PackedBlock::with_sizes(word, half, 100, 104);
+            assert_eq!(completed, PackedBlock::small(block, half).map(PackedBlock::word));
+            assert!(completed.is_some());
+            assert_eq!(PackedBlock::with_sizes(word, half, 0, 1024), None);
+            assert_eq!(PackedBlock::with_sizes(word, half, 25, 24), None);
+        }
+    }
+
+    #[test]
     fn sizes_that_do_not_fit_need_a_record() {
         assert_eq!(PackedBlock::small(block(1 << 20, 1 << 20), false), None);
+        assert_eq!(PackedBlock::small(block((1 << 20) - 1, 1 << 20), false), None);
         assert_eq!(PackedBlock::small(block(0, 1024), false), None);
+        // No block is smaller than its request.
+        assert_eq!(PackedBlock::small(block(25, 24), false), None);
         assert_eq!(PackedBlock::small(Block { time: 1, ..block(100, 104) }, false), None);
         let packed = PackedBlock::with_record(block(1 << 30, 1 << 30), false, RECORD_LIMIT - 1);
         assert_eq!(packed.sizes(), Sizes::Record(RECORD_LIMIT - 1));
@@ -302,7 +347,8 @@ mod tests {
         for (requested, usable, expected) in [
             (100, 104, (100, 104)),
             (100, 2000, (100, 1123)),
-            (1 << 30, 1 << 30, (most, most + 1023)),
+            (1 << 30, 1 << 30, (most, most)),
+            (most - 1, 1 << 20, (most - 1, most)),
             (most, most, (most, most)),
         ] {
             let packed = PackedBlock::clamped(block(requested, usable), false);

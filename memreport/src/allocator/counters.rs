@@ -9,6 +9,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::num::NonZeroUsize;
 use core::sync::atomic::AtomicBool;
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -127,18 +128,33 @@ impl ThreadSlot {
         OWN.try_with(Cell::get).ok().flatten().map(ThreadSlot)
     }
 
-    /// Counts an allocated block of this many usable bytes and returns `true`. Returns `false` and
-    /// counts nothing if the sum of the thread's allocated bytes would reach its
-    /// [`stop`](Self::stop), or if the thread has no counters.
+    /// Returns the counters of this thread. If it has none, returns counters whose
+    /// [`stop`](Self::stop) is reached with every block. Nothing is counted in these.
     #[inline(always)]
     #[must_use]
-    pub fn counts_before_stop(bytes: usize) -> bool {
-        let slot = ThreadSlot(own_or_stopped());
-        let is_before = slot.allocated_bytes() + (bytes as u64) < slot.stop().load(Relaxed);
+    pub fn current_or_stopped() -> Self {
+        ThreadSlot(own_or_stopped())
+    }
+
+    /// Counts an allocated block of this many usable bytes and returns `true`. Returns `false` and
+    /// counts nothing if the sum of the thread's allocated bytes would reach its
+    /// [`stop`](Self::stop).
+    #[inline(always)]
+    #[must_use]
+    pub fn counts_before_stop(self, bytes: usize) -> bool {
+        let is_before = self.allocated_bytes() + (bytes as u64) < self.stop().load(Relaxed);
         if is_before {
-            slot.count_allocated(bytes);
+            self.count_allocated(bytes);
         }
         is_before
+    }
+
+    /// Returns what the tracker has prepared for this thread's next blocks. It has zeros in a new
+    /// thread, and in a thread without counters.
+    #[inline(always)]
+    #[must_use]
+    pub fn prepared(self) -> &'static PreparedWord {
+        &self.0.prepared
     }
 
     /// Returns the bytes that this thread, and ended threads with the same slot, have allocated.
@@ -168,6 +184,27 @@ impl ThreadSlot {
     pub fn count_freed(self, bytes: usize) {
         add(&self.0.freed_bytes, bytes as u64);
         add(&self.0.frees, 1);
+    }
+}
+
+/// A word that the tracker has prepared, and what it holds for. Only its thread writes it.
+#[derive(Debug)]
+pub struct PreparedWord {
+    /// The tracker's plan; 0 if nothing is prepared.
+    pub plan: AtomicU32,
+    /// The scope and the reporter.
+    pub attribution: AtomicU32,
+    /// The word.
+    pub word: AtomicU64,
+}
+
+impl PreparedWord {
+    const fn new() -> Self {
+        PreparedWord {
+            plan: AtomicU32::new(0),
+            attribution: AtomicU32::new(0),
+            word: AtomicU64::new(0),
+        }
     }
 }
 
@@ -240,6 +277,8 @@ struct Slot {
     frees: AtomicU64,
     /// See [`ThreadSlot::stop`].
     stop: AtomicU64,
+    /// See [`ThreadSlot::prepared`].
+    prepared: PreparedWord,
     taken: AtomicBool,
     /// The kernel's number of the last owner, and the address of its thread descriptor in the C
     /// library, which lies at the outer end of its stack.
@@ -255,6 +294,7 @@ impl Slot {
             freed_bytes: AtomicU64::new(0),
             frees: AtomicU64::new(0),
             stop: AtomicU64::new(0),
+            prepared: PreparedWord::new(),
             taken: AtomicBool::new(false),
             thread: AtomicU64::new(0),
             descriptor: AtomicUsize::new(0),
@@ -313,6 +353,7 @@ fn take_slot() -> Option<&'static Slot> {
         return None;
     }
     slot.stop.store(0, Relaxed);
+    slot.prepared.plan.store(0, Relaxed);
     set_own(Some(slot));
     let (thread, descriptor) = current_thread();
     slot.descriptor.store(descriptor, Relaxed);

@@ -4,7 +4,9 @@ use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
-use super::{AWAKE, C_HEAP, DECIDED, EVENTS, FILTERED, OBSERVED, Plan, TIMES, UNPREPARED};
+use super::{
+    AWAKE, C_HEAP, DECIDED, EPOCH, EPOCH_SHIFT, EVENTS, FILTERED, OBSERVED, Plan, TIMES, UNPREPARED,
+};
 use crate::mem::published::Published;
 use crate::sample::options::{Mode, Options, Stacks};
 use crate::sample::rate::{Probability, RateCell, SamplingRate, TooManyRates};
@@ -206,8 +208,13 @@ pub(crate) fn stop_events() {
     update(|plan| Plan(plan.0 & !EVENTS));
 }
 
+/// Sets the number of the epoch, and nothing else.
+pub(crate) fn set_epoch(number: u8) {
+    PLAN.update(|now| now & !EPOCH | u32::from(number) << EPOCH_SHIFT);
+}
+
 fn update(change: impl Fn(Plan) -> Plan) {
-    PLAN.update(|now| change(Plan(now)).0);
+    PLAN.update(|now| change(Plan(now)).0 & !EPOCH | now & EPOCH);
     stops::clear_all();
 }
 

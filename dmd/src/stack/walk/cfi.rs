@@ -1,15 +1,15 @@
 //! Unwind rules from call frame information (CFI), through the cache of rules.
 
 use super::modules::{self, Identity};
-use super::rule::{CodeAddress, FoundRule, PackedRule, PlainRule};
-use super::rule_cache::{CachedRule, RuleCache};
+use super::rule::{CodeAddress, FoundRule, PackedRule};
+use super::rule_cache::{CachedRule, PlainRules, RuleCache};
 
 static RULES: RuleCache = RuleCache::new();
 
-/// Returns the rule of this code, if it is cached, plain and permanent.
+/// Returns the cached rules that are plain and permanent, once there are any.
 #[inline(always)]
-pub(crate) fn cached_plain(code: usize) -> Option<PlainRule> {
-    RULES.plain(code)
+pub(crate) fn plain_rules() -> Option<PlainRules> {
+    RULES.plain_rules()
 }
 
 /// Returns the rule of this code, and caches it.

@@ -69,10 +69,12 @@ pub(crate) fn commit(progress: &Progress<'_>, Ended { end, is_own }: Ended, skip
 pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
     let start = progress.registers.stack_pointer;
     let mut memory = Memory::new(own, start, &progress.last.copied);
+    let mut rules = cfi::plain_rules();
     let end = 'walk: loop {
         // The fast path: plain rules, and frames of the last stack. Nearly all frames take it.
         let mut is_interrupted = false;
-        loop {
+        // Before the first rule is cached, there is no fast path.
+        while let Some(rules) = rules {
             match progress.reuse() {
                 Reuse::Part => {}
                 Reuse::Rest => break 'walk End::Outermost,
@@ -83,9 +85,10 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
                 }
             }
             let registers = progress.registers;
-            let code = registers.instruction.wrapping_sub(1);
-            let Some(rule) = cfi::cached_plain(code) else { break };
-            let Some(PlainStep { saved, caller }) = caller(registers, rule, memory) else { break };
+            let Some(rule) = rules.before(registers.instruction) else { break };
+            let Some(PlainStep { saved, caller }) = caller(registers, rule.plain(), memory) else {
+                break;
+            };
             if caller.instruction == 0 || !progress.push(Frame { registers, saved }) {
                 break;
             }
@@ -105,6 +108,7 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
                 break;
             }
         }
+        rules = cfi::plain_rules();
         progress.registers = position.registers;
         if memory.has_left_own_stack() {
             progress.look_for_all();
@@ -124,16 +128,16 @@ struct PlainStep {
 /// if the rule does not lead up the stack.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn caller(registers: Registers, rule: PlainRule, memory: Memory<'_>) -> Option<PlainStep> {
-    let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
+    let return_at = value(registers, rule.base).wrapping_add(rule.cfa).wrapping_sub(WORD);
     // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
     // return address is read twice.
     let is_saved = rule.saved != 0;
-    let saved = cfa.wrapping_sub(select_unpredictable(is_saved, rule.saved, WORD));
-    let FrameWords { return_address, saved: word } =
-        memory.frame(registers.stack_pointer, cfa, saved)?;
-    let frame_pointer = select_unpredictable(is_saved, word, registers.frame_pointer);
-    let saved = select_unpredictable(is_saved, saved, Frame::UNCHANGED);
-    let caller = Registers { stack_pointer: cfa, instruction: return_address, frame_pointer };
+    let FrameWords { return_address, saved_at, saved } =
+        memory.frame(registers.stack_pointer, return_at, rule.saved)?;
+    let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
+    let saved = select_unpredictable(is_saved, saved_at, Frame::UNCHANGED);
+    let stack_pointer = return_at + WORD;
+    let caller = Registers { stack_pointer, instruction: return_address, frame_pointer };
     Some(PlainStep { saved, caller })
 }
 
@@ -218,7 +222,7 @@ fn caller_on_any_stack(
     let memory = memory.advance(registers.stack_pointer, cfa)?;
     let frame_pointer = match rule.saved {
         0 => registers.frame_pointer,
-        distance => memory.word(cfa.wrapping_sub(distance))?,
+        distance => memory.word(cfa.wrapping_sub(WORD).wrapping_sub(distance))?,
     };
     let instruction = memory.word(cfa.wrapping_sub(WORD))?;
     let registers = Registers { stack_pointer: cfa, instruction, frame_pointer };

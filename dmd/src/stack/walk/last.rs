@@ -33,15 +33,22 @@ pub(crate) struct LastStack {
     /// The number of outermost frames that the next walk may reuse: all, if the stack is complete
     /// and the thread's own, otherwise 0.
     pub(crate) reusable: Cell<usize>,
+    /// The hash that a stack of this thread begins with; empty if it is not known yet.
+    pub(crate) seed: Cell<StackHash>,
     /// The hash of the stack from the outermost frame up to each frame. The first `hashed` are
     /// valid.
     pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
     pub(crate) hashed: Cell<usize>,
+    /// The number of the interned stack up to each frame. The first `interned` are valid.
+    pub(crate) numbers: [Cell<u32>; MAX_FRAMES],
+    pub(crate) interned: Cell<usize>,
     /// The index of the innermost opaque frame, or 0.
     opaque: Cell<usize>,
     /// The number of outermost frames around the program: of the C library that has started the
     /// thread.
     around: Cell<usize>,
+    /// The hash of these frames.
+    hash_around: Cell<StackHash>,
     /// The registers where chains of frame pointers end on this thread; zeros if that is not known.
     root: Cell<Registers>,
     /// The frames of the current walk, from the innermost outwards, up to the first reused frame.
@@ -76,10 +83,14 @@ impl LastStack {
             frames: [const { Cell::new(EMPTY_FRAME) }; MAX_FRAMES],
             length: Cell::new(0),
             reusable: Cell::new(0),
+            seed: Cell::new(StackHash::EMPTY),
             hashes: [const { Cell::new(StackHash::EMPTY) }; MAX_FRAMES],
             hashed: Cell::new(0),
+            numbers: [const { Cell::new(0) }; MAX_FRAMES],
+            interned: Cell::new(0),
             opaque: Cell::new(0),
             around: Cell::new(0),
+            hash_around: Cell::new(StackHash::EMPTY),
             root: Cell::new(EMPTY_FRAME.registers),
             new: [const { Cell::new(EMPTY_FRAME) }; NEW_FRAMES],
             copied: CopiedWords::new(),
@@ -125,6 +136,23 @@ impl LastStack {
             frames = outer;
         }
         outermost + frames.len().saturating_sub(1)
+    }
+
+    /// Returns whether the words that lead from a frame to its two outer ones are unchanged, or
+    /// cannot be compared. In most frames that a walk meets by chance, they are not.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn may_lead_outwards(&self, from: usize) -> bool {
+        // Opaque frames have no such words; the outermost frame leads nowhere.
+        if self.opaque.get() + 2 > from {
+            return true;
+        }
+        let frames = self.frames.get(..=from).unwrap_or(&[]);
+        match frames.split_last_chunk::<3>() {
+            Some((_, [third, second, first])) => {
+                difference(second, first) | difference(third, second) == 0
+            }
+            None => true,
+        }
     }
 
     /// Verifies the frames outwards from one inside an opaque frame.
@@ -197,7 +225,13 @@ impl LastStack {
             outer = address_of_frame_pointer(place);
         }
         self.length.set((same + new.len()).min(MAX_FRAMES));
-        self.hashed.set(if over > 0 { 0 } else { self.hashed.get().min(same) });
+        let unchanged = if over > 0 { 0 } else { same };
+        self.hashed.set(self.hashed.get().min(unchanged));
+        self.interned.set(self.interned.get().min(unchanged));
+        if self.around.get() > unchanged {
+            // Their hash is no longer of these frames.
+            self.around.set(0);
+        }
         if has_opaque || self.opaque.get() >= same {
             self.find_opaque();
         }
@@ -235,11 +269,14 @@ impl LastStack {
         self.length.set(0);
         self.reusable.set(0);
         self.hashed.set(0);
+        self.interned.set(0);
+        self.around.set(0);
     }
 
     /// Clears what an earlier thread has left.
     pub(crate) fn reset(&self) {
         self.clear();
+        self.seed.set(StackHash::EMPTY);
         self.root.set(EMPTY_FRAME.registers);
         self.copied.clear();
     }
@@ -251,19 +288,24 @@ impl LastStack {
 }
 
 /// Returns the index of the frame with these registers, if it is one of `frames`, which may be
-/// reused. Removes those from `frames` that the walk has passed: outer frames have higher stack
-/// pointers.
+/// reused. Removes those from `frames` that the walk has reached: outer frames have higher stack
+/// pointers, each of its own.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn find(registers: Registers, frames: &mut Iter<'_, Cell<Frame>>) -> Option<usize> {
     loop {
         let mut outer = frames.clone();
         let frame = outer.next_back()?.get();
-        if frame.registers.stack_pointer >= registers.stack_pointer {
-            let is_same = frame.registers.stack_pointer == registers.stack_pointer
-                && frame.registers.instruction == registers.instruction
-                && frame.registers.frame_pointer == registers.frame_pointer
-                && !frame.is_opaque();
-            return is_same.then(|| outer.len());
+        if frame.registers.stack_pointer == registers.stack_pointer {
+            *frames = outer;
+            if frame.registers.instruction != registers.instruction {
+                return None;
+            }
+            let is_same =
+                frame.registers.frame_pointer == registers.frame_pointer && !frame.is_opaque();
+            return is_same.then(|| frames.len());
+        }
+        if frame.registers.stack_pointer > registers.stack_pointer {
+            return None;
         }
         *frames = outer;
     }

@@ -29,7 +29,7 @@ const EMPTY: StackBounds = StackBounds { low: usize::MAX, high: 0 };
 /// A signal's stack, a coroutine's and the thread's own, with some reserve.
 const MAX_SWITCHES: u32 = 8;
 
-/// A plain rule finds the saved frame pointer within this many bytes below the CFA.
+/// A plain rule finds the saved frame pointer within this many bytes below the return address.
 const MAX_SAVE_DISTANCE: usize = 256 * WORD;
 
 /// The number of bytes of another stack between two frames, at most. A longer step is a change to
@@ -39,7 +39,8 @@ const MAX_STEP: usize = 64 * PAGE;
 /// The words of a frame that lead to its caller.
 pub(crate) struct FrameWords {
     pub(crate) return_address: usize,
-    /// The word at the address where the frame pointer was saved.
+    /// The address where the frame pointer was saved, and the word there.
+    pub(crate) saved_at: usize,
     pub(crate) saved: usize,
 }
 
@@ -53,6 +54,8 @@ impl<'thread> Memory<'thread> {
         let is_own = own.low <= stack_pointer && stack_pointer < own.high;
         let StackBounds { low, high } =
             if is_own { StackBounds { low: stack_pointer, ..own } } else { EMPTY };
+        // Whole words.
+        let high = high & !(WORD - 1);
         if !is_own {
             copied.clear();
         }
@@ -72,21 +75,33 @@ impl<'thread> Memory<'thread> {
             && self.own.high - stack_pointer < LEAST_FRAME
     }
 
-    /// Reads the last word of a frame, and one inside it, if the frame lies upwards on the thread's
-    /// own stack.
+    /// Reads the word `last` of the frame with stack pointer `from`, and the word that is
+    /// `distance` below it, if both lie upwards on the thread's own stack. `distance` is at most
+    /// [`MAX_SAVE_DISTANCE`].
     #[inline(always)]
-    pub(crate) fn frame(self, from: usize, to: usize, saved: usize) -> Option<FrameWords> {
-        if from < to && to <= self.high && from <= saved && to.is_multiple_of(WORD) {
-            Some(FrameWords { return_address: sys::word_at(to - WORD), saved: sys::word_at(saved) })
+    pub(crate) fn frame(self, from: usize, last: usize, distance: usize) -> Option<FrameWords> {
+        let saved_at = last.wrapping_sub(distance);
+        // No address of a stack is negative as a signed number. `last` may be any number; below
+        // `high`, the subtraction does not overflow as a signed one.
+        let is_upwards = saved_at.cast_signed() >= from.cast_signed();
+        if last < self.high && is_upwards && last.is_multiple_of(WORD) {
+            let (return_address, saved) = (sys::word_at(last), sys::word_at(saved_at));
+            Some(FrameWords { return_address, saved_at, saved })
         } else {
             None
         }
     }
 
+    /// Returns whether the step from a frame with stack pointer `from` to one with `to` leads up
+    /// the thread's own stack.
+    fn is_upwards(self, from: usize, to: usize) -> bool {
+        from < to && to <= self.high && to.is_multiple_of(WORD)
+    }
+
     /// Returns the readable memory for the step from a frame with stack pointer `from` to one with
     /// `to`: up the stack, or to another stack. Returns `None` if the step is invalid.
     pub(crate) fn advance(self, from: usize, to: usize) -> Option<Self> {
-        if self.frame(from, to, from).is_some() { Some(self) } else { self.switch_stack(from, to) }
+        if self.is_upwards(from, to) { Some(self) } else { self.switch_stack(from, to) }
     }
 
     /// Reads the word at this address: on the thread's own stack if it is in the readable range, on
@@ -129,7 +144,7 @@ impl<'thread> Memory<'thread> {
         // A frame saves registers a little below its end.
         let below = top.saturating_sub(MAX_SAVE_DISTANCE).max(self.own.low);
         let low = if sys::is_readable(below) { below } else { top & !(PAGE - 1) };
-        Some(Memory { low, high: self.own.high, ..self })
+        Some(Memory { low, high: self.own.high & !(WORD - 1), ..self })
     }
 
     /// Returns the memory on another stack, if the kernel can read `top`.

@@ -30,7 +30,8 @@ pub(crate) struct PlainRule {
     pub(crate) base: Base,
     /// The distance from the base up to the CFA.
     pub(crate) cfa: usize,
-    /// The distance from the CFA down to the saved frame pointer; 0 if it is still in its register.
+    /// The distance from the return address down to the saved frame pointer; 0 if it is still in
+    /// its register.
     pub(crate) saved: usize,
 }
 
@@ -54,11 +55,12 @@ pub(crate) const WORD: usize = size_of::<usize>();
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PackedRule(u32);
 
-/// 0, so that one comparison checks the kind together with the tag above it.
-const PLAIN: u32 = 0;
-const INDIRECT: u32 = 1;
-const OUTERMOST: u32 = 2;
-const UNSUPPORTED: u32 = 3;
+/// Not 0, so that an empty word is no plain rule.
+const PLAIN: u32 = 1;
+const INDIRECT: u32 = 2;
+const OUTERMOST: u32 = 3;
+/// With another bit set, since a rule is never 0.
+const UNSUPPORTED: u32 = 0;
 
 /// The shifts of the fields.
 const KIND: u32 = 27;
@@ -76,7 +78,7 @@ impl PackedRule {
     pub(crate) const BITS: u32 = 29;
 
     pub(crate) fn new(rule: Rule) -> Self {
-        PackedRule(pack(rule).unwrap_or(UNSUPPORTED << KIND))
+        PackedRule(pack(rule).unwrap_or(UNSUPPORTED << KIND | 1))
     }
 
     /// Makes a rule from its [`bits`](Self::bits).
@@ -112,7 +114,7 @@ impl PackedRule {
     /// Returns whether these bits are a plain rule below a zero tag.
     #[inline(always)]
     pub(crate) fn are_plain(bits: u64) -> bool {
-        bits >> KIND == 0
+        bits >> KIND == u64::from(PLAIN)
     }
 
     #[inline(always)]
@@ -156,7 +158,7 @@ fn pack(rule: Rule) -> Option<u32> {
             Some(INDIRECT << KIND | base(from) | signal | cfa | return_address | frame_pointer)
         }
         Rule::Outermost => Some(OUTERMOST << KIND),
-        Rule::Unsupported => Some(UNSUPPORTED << KIND),
+        Rule::Unsupported => Some(UNSUPPORTED << KIND | 1),
     }
 }
 

@@ -3,14 +3,15 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::rule::{PackedRule, PlainRule};
+use super::rule::PackedRule;
 use crate::mem::lazy_slice::LazySlice;
 
 /// A lock-free cache of unwind rules by code address. An entry is one word that contains its own
 /// tag: threads overwrite entries, and a reader finds the rule of its address or none.
 ///
-/// An entry has the low bits of the address (34), a flag for code that may be unloaded (1), and the
-/// rule (29).
+/// A word is the spread address, which has zeros in its low 17 bits, exclusive-or the rule (29 bits)
+/// and a flag for code that may be unloaded (1), rotated into the place of these zeros and of the
+/// bits that choose the row (13). The other 34 bits are the tag.
 pub(crate) struct RuleCache {
     words: LazySlice<AtomicU64>,
     /// Checksums of rules whose module may be unloaded, at the index of the rule. See
@@ -43,43 +44,25 @@ impl RuleCache {
 
     /// Returns the rule of the code at this address.
     pub(crate) fn get(&self, code: usize) -> Option<CachedRule> {
-        let row = row_of(self.words.get(ENTRIES)?, code)?;
-        for step in 0..ROW {
+        let spread = spread_code(code);
+        let row = row_of(self.words.get(ENTRIES)?, spread)?;
+        (0..ROW).find_map(|step| {
             // Relaxed: each word contains its own tag.
-            let word = row.get((home_slot(code) + step) % ROW)?.load(Relaxed);
-            if is_of(word, code) {
-                return decode(word);
-            }
-        }
-        None
-    }
-
-    /// Returns the rule of the code at this address, if it is plain and permanent.
-    #[inline(always)]
-    pub(crate) fn plain(&self, code: usize) -> Option<PlainRule> {
-        // Nearly always the rule is in its home slot. Relaxed: the word contains its own tag.
-        let word = self.words.get(ENTRIES)?.get(home_slot(code))?.load(Relaxed);
-        if PackedRule::are_plain(word ^ tag(code)) {
-            Some(rule(word).plain())
-        } else {
-            self.plain_in_row(code)
-        }
-    }
-
-    #[inline(never)]
-    fn plain_in_row(&self, code: usize) -> Option<PlainRule> {
-        let row = row_of(self.words.get(ENTRIES)?, code)?;
-        let tag = tag(code);
-        (1..ROW).find_map(|step| {
-            let word = row.get((home_slot(code) + step) % ROW)?.load(Relaxed);
-            PackedRule::are_plain(word ^ tag).then(|| rule(word).plain())
+            let word = row.get((home_slot(spread) + step) % ROW)?.load(Relaxed);
+            if word == 0 { None } else { decode(unpack(word, spread)) }
         })
+    }
+
+    /// Returns the rules for quick look-ups, once there are any.
+    #[inline(always)]
+    pub(crate) fn plain_rules(&self) -> Option<PlainRules> {
+        self.words.get(ENTRIES)?.try_into().ok().map(PlainRules)
     }
 
     /// Inserts a rule of permanent code. In a full row it replaces an entry.
     pub(crate) fn insert(&self, code: usize, rule: PackedRule) {
         if let Some((place, _)) = self.slot_for(code) {
-            place.store(word(code, rule), Relaxed);
+            place.store(pack(rule.bits().into(), spread_code(code)), Relaxed);
         }
     }
 
@@ -89,7 +72,7 @@ impl RuleCache {
         let checksums =
             self.checksums.get_or_alloc(ENTRIES).and_then(|checksums| checksums.get(index));
         if let Some(checksum_slot) = checksums {
-            let word = word(code, rule) | UNLOADABLE;
+            let word = pack(UNLOADABLE | u64::from(rule.bits()), spread_code(code));
             // The two stores are not atomic together. The checksum covers the rule and the
             // fingerprint, so a reader detects words of two modules. Relaxed, for that reason.
             checksum_slot.store(checksum(word, fingerprint), Relaxed);
@@ -100,12 +83,13 @@ impl RuleCache {
     /// Returns whether a rule of code that may be unloaded belongs to the module with this
     /// fingerprint.
     pub(crate) fn matches_module(&self, code: usize, rule: PackedRule, fingerprint: u64) -> bool {
-        let word = word(code, rule) | UNLOADABLE;
+        let spread = spread_code(code);
+        let word = pack(UNLOADABLE | u64::from(rule.bits()), spread);
         let (Some(words), Some(checksums)) = (self.words.get(ENTRIES), self.checksums.get(ENTRIES))
         else {
             return false;
         };
-        let row = row_start(code);
+        let row = row_start(spread);
         (row..row + ROW).any(|index| {
             words.get(index).is_some_and(|place| place.load(Relaxed) == word)
                 && checksums
@@ -116,64 +100,116 @@ impl RuleCache {
 
     /// Returns the slot for the code's rule, and its index.
     fn slot_for(&self, code: usize) -> Option<(&'static AtomicU64, usize)> {
-        if code >> ADDRESS_BITS != 0 {
+        if code.wrapping_add(1) >> ADDRESS_BITS != 0 {
             return None;
         }
-        let row = row_of(self.words.get_or_alloc(ENTRIES)?, code)?;
-        let own = |step: usize| (home_slot(code) + step) % ROW;
+        let spread = spread_code(code);
+        let row = row_of(self.words.get_or_alloc(ENTRIES)?, spread)?;
+        let own = |step: usize| (home_slot(spread) + step) % ROW;
         let is_free = |at: &usize| {
             let word = row.get(*at).map_or(0, |place| place.load(Relaxed));
-            word == 0 || is_of(word, code)
+            word == 0 || is_of(unpack(word, spread))
         };
         let free = (0..ROW).map(own).find(is_free);
         let at = free.unwrap_or(own(0));
-        Some((row.get(at)?, row_start(code) + at))
+        Some((row.get(at)?, row_start(spread) + at))
+    }
+}
+
+/// The cached rules that are plain and permanent.
+#[derive(Clone, Copy)]
+pub(crate) struct PlainRules(&'static [AtomicU64; ENTRIES]);
+
+impl PlainRules {
+    /// Returns the rule of the call before this return address.
+    #[inline(always)]
+    pub(crate) fn before(self, return_address: usize) -> Option<PackedRule> {
+        let spread = spread(return_address);
+        // Nearly always the rule is in its home slot. Relaxed: the word contains its own tag.
+        let mut bits = unpack(self.0[home_slot(spread)].load(Relaxed), spread);
+        if !PackedRule::are_plain(bits) {
+            bits = self.in_row(spread);
+            if !PackedRule::are_plain(bits) {
+                return None;
+            }
+        }
+        Some(rule(bits))
+    }
+
+    /// Returns the plain rule from another slot than the home slot; 0 if there is none.
+    #[cold]
+    #[inline(never)]
+    fn in_row(self, spread: usize) -> u64 {
+        let row = row_of(self.0, spread);
+        let others = (1..ROW).map(|step| (home_slot(spread) + step) % ROW);
+        let words = others.filter_map(|at| Some(row?.get(at)?.load(Relaxed)));
+        words
+            .map(|word| unpack(word, spread))
+            .find(|bits| PackedRule::are_plain(*bits))
+            .unwrap_or(0)
     }
 }
 
 #[inline(always)]
-fn row_of(words: &'static [AtomicU64], code: usize) -> Option<&'static [AtomicU64; ROW]> {
-    words.as_chunks::<ROW>().0.get(row_start(code) / ROW)
+fn row_of(words: &'static [AtomicU64], spread: usize) -> Option<&'static [AtomicU64; ROW]> {
+    words.as_chunks::<ROW>().0.get(row_start(spread) / ROW)
+}
+
+/// Spreads the address of code over the high bits of a word: a bijection of addresses. Calls whose
+/// code is a power of two apart, as in big programs, do not come into one slot.
+#[inline(always)]
+fn spread_code(code: usize) -> usize {
+    spread(code.wrapping_add(1))
+}
+
+/// Spreads the return address of a call, whose code is the byte before.
+#[inline(always)]
+fn spread(return_address: usize) -> usize {
+    const ODD: usize = 0x9e37_79b9_7f4a_7c15;
+    return_address.wrapping_mul(ODD << (usize::BITS - ADDRESS_BITS))
 }
 
 /// Returns the index of the slot that is searched first; then follow the others of its row.
-///
-/// Neighbouring code has neighbouring slots, so that a walk touches few cache lines. A row covers
-/// 64 bytes of code, which rarely contain more calls than it has slots.
 #[inline(always)]
-fn home_slot(code: usize) -> usize {
-    (code >> 3 ^ code >> 34 << 3) % ENTRIES
+fn home_slot(spread: usize) -> usize {
+    spread >> (usize::BITS - ENTRIES.ilog2())
 }
 
-fn row_start(code: usize) -> usize {
-    home_slot(code) / ROW * ROW
+fn row_start(spread: usize) -> usize {
+    home_slot(spread) / ROW * ROW
 }
 
-/// Returns the tag of an address: its low 34 bits, at the top of a word. The row determines the
-/// other bits.
+/// The number of bits that choose a row.
+const ROW_BITS: u32 = (ENTRIES / ROW).ilog2();
+
+const _: () = assert!(ADDRESS_BITS - ROW_BITS + PackedRule::BITS + 1 == u64::BITS);
+
+/// Returns the word of these bits, a rule below the flag, for code with this spread address.
+fn pack(bits: u64, spread: usize) -> u64 {
+    bits.rotate_right(ROW_BITS) ^ spread as u64
+}
+
+/// Returns the bits of a word; any of the upper ones are set if it is another address's.
 #[inline(always)]
-fn tag(code: usize) -> u64 {
-    (code as u64) << (PackedRule::BITS + 1)
+fn unpack(word: u64, spread: usize) -> u64 {
+    (word ^ spread as u64).rotate_left(ROW_BITS)
 }
 
-fn is_of(word: u64, code: usize) -> bool {
-    (word ^ tag(code)) >> (PackedRule::BITS + 1) == 0
-}
-
-fn word(code: usize, rule: PackedRule) -> u64 {
-    tag(code) | u64::from(rule.bits())
+/// Returns whether these bits are of the address that they were unpacked for.
+fn is_of(bits: u64) -> bool {
+    bits >> (PackedRule::BITS + 1) == 0
 }
 
 #[inline(always)]
-fn rule(word: u64) -> PackedRule {
-    PackedRule::from_bits((word & (UNLOADABLE - 1)) as u32)
+fn rule(bits: u64) -> PackedRule {
+    PackedRule::from_bits((bits & (UNLOADABLE - 1)) as u32)
 }
 
-fn decode(word: u64) -> Option<CachedRule> {
-    let rule = rule(word);
-    match (rule.bits(), word & UNLOADABLE) {
-        (0, _) => None,
-        (_, 0) => Some(CachedRule::Permanent(rule)),
+fn decode(bits: u64) -> Option<CachedRule> {
+    let rule = rule(bits);
+    match bits & UNLOADABLE {
+        _ if !is_of(bits) => None,
+        0 => Some(CachedRule::Permanent(rule)),
         _ => Some(CachedRule::Unloadable(rule)),
     }
 }
@@ -185,7 +221,7 @@ fn checksum(word: u64, fingerprint: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::walk::rule::{Base, Rule};
+    use crate::stack::walk::rule::{Base, PlainRule, Rule};
 
     fn rule(number: usize) -> PackedRule {
         let cfa = 8 * (number % 1000 + 1);
@@ -214,20 +250,36 @@ mod tests {
     #[test]
     fn addresses_that_share_a_row_are_told_apart() {
         let rules = RuleCache::new();
-        let code = |high: usize| high << 34 | high << 6 | 0x28;
-        for high in 1..=ROW {
-            rules.insert(code(high), rule(high));
+        assert!(rules.plain_rules().is_none());
+        let row = row_start(spread_code(0x5555_0000_0000));
+        let in_row = |code: &usize| row_start(spread_code(*code)) == row;
+        let codes: Vec<usize> = (0x5555_0000_0000..).filter(in_row).take(ROW + 1).collect();
+        let (last, first) = codes.split_last().expect("there are some");
+        for (number, code) in first.iter().enumerate() {
+            rules.insert(*code, rule(number));
         }
-        for high in 1..=ROW {
-            assert_eq!(rules.get(code(high)), Some(CachedRule::Permanent(rule(high))));
-            assert_eq!(rules.plain(code(high)), Some(rule(high).plain()));
-            assert_eq!(rules.plain(code(high) + 1), None);
+        let before = |address| rules.plain_rules().expect("they are mapped").before(address);
+        for (number, code) in first.iter().enumerate() {
+            assert_eq!(rules.get(*code), Some(CachedRule::Permanent(rule(number))));
+            assert_eq!(before(code + 1), Some(rule(number)));
+            assert_eq!(before(code + 2), None);
         }
+        assert_eq!((rules.get(*last), before(last + 1)), (None, None));
         // The row is full now, so an entry is replaced.
-        rules.insert(code(99), rule(99));
-        assert_eq!(rules.get(code(99)), Some(CachedRule::Permanent(rule(99))));
-        let kept = (1..=ROW).filter(|&high| rules.get(code(high)).is_some()).count();
+        rules.insert(*last, rule(99));
+        assert_eq!(rules.get(*last), Some(CachedRule::Permanent(rule(99))));
+        let kept = first.iter().filter(|&&code| rules.get(code).is_some()).count();
         assert_eq!(kept, ROW - 1);
+    }
+
+    #[test]
+    fn each_address_has_its_own_row_and_tag() {
+        // The spread addresses determine the addresses, bit by bit.
+        for bit in 0..ADDRESS_BITS {
+            let other = 0x5555_1234_5678 ^ 1_usize << bit;
+            let of = |code| (row_start(spread_code(code)), unpack(0, spread_code(code)) >> 30);
+            assert_ne!(of(0x5555_1234_5678), of(other), "bit {bit}");
+        }
     }
 
     #[test]

@@ -140,7 +140,8 @@ impl Row<'_, '_> {
         let saved = match self.row.register(X86_64::RBP) {
             None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => 0,
             Some(RegisterRule::Offset(offset)) => {
-                usize::try_from(offset.checked_neg()?).ok().filter(|&distance| distance > 0)?
+                let below_cfa = usize::try_from(offset.checked_neg()?).ok()?;
+                below_cfa.checked_sub(WORD).filter(|&distance| distance > 0)?
             }
             Some(_) => return None,
         };

@@ -11,7 +11,6 @@ use crate::mem::lazy_slice::LazySlice;
 use crate::mem::sync::AtomicU64;
 use crate::mem::sync::Ordering::{Relaxed, Release};
 use crate::mem::sys;
-use crate::table::packed_block::PackedBlock;
 
 /// The bits of an address within a leaf. Under loom the whole table has two leaves of four
 /// granules, since loom tries every interleaving. Under Miri it is of a gibibyte of addresses,
@@ -52,18 +51,27 @@ unsafe impl crate::mem::lazy_slice::Zeroed for Leaf {
 
 /// Stores the word of a live block.
 #[inline(always)]
-pub(super) fn store_word(words: &[AtomicU64], index: usize, packed: PackedBlock) {
-    mark_touched(words, index);
+pub(super) fn store_word(words: &[AtomicU64], index: usize, word: u64) {
     // Release, with the Acquire in `Blocks::read`: a record is written before the word that names
     // it.
-    words[HEADER + index].store(packed.word(), Release);
+    words[HEADER + index].store(word, Release);
+    if !is_touched(words, index) {
+        mark_touched(words, index);
+    }
+}
+
+/// Returns whether the last byte of a block, and the byte after it, are in the same leaf as the
+/// first. Its usable bytes are then fewer than a leaf has.
+#[inline(always)]
+pub(super) fn ends_in_leaf(address: usize, usable: usize) -> bool {
+    (address & ((1 << LEAF_BITS) - 1)) + usable < 1 << LEAF_BITS
 }
 
 /// Returns whether the last byte of a block is in another leaf than the first. For a block without
 /// bytes the result does not matter: it covers no further leaf.
 #[inline]
 pub(super) fn crosses_leaves(address: usize, usable: usize) -> bool {
-    (address ^ address.wrapping_add(usable).wrapping_sub(1)) >> LEAF_BITS != 0
+    (address & ((1 << LEAF_BITS) - 1)).saturating_add(usable) > 1 << LEAF_BITS
 }
 
 /// Returns the index of an address's granule in its leaf.
@@ -74,22 +82,20 @@ pub(super) fn word_index(granule: Granule, address: usize) -> usize {
 
 /// Marks the page of a word as touched. Pages that are never touched are never read, and so never
 /// become resident.
-#[inline]
+#[cold]
+#[inline(never)]
 fn mark_touched(words: &[AtomicU64], index: usize) {
     let page = index / WORDS_PER_PAGE;
-    let bits = &words[page / 64];
-    let bit = 1 << (page % 64);
     // Relaxed: a bit is never cleared. A reader on another thread may miss a block that is being
     // inserted.
-    if bits.load(Relaxed) & bit == 0 {
-        bits.fetch_or(bit, Relaxed);
-    }
+    words[page / 64].fetch_or(1 << (page % 64), Relaxed);
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn is_touched(words: &[AtomicU64], index: usize) -> bool {
     let page = index / WORDS_PER_PAGE;
-    // Relaxed: the thread that frees a block received it after its insertion, so it sees the bit.
+    // Relaxed: the thread that frees a block received it after its insertion, so it sees the bit. A
+    // thread that inserts one sets it again at worst.
     words[page / 64].load(Relaxed) >> (page % 64) & 1 != 0
 }
 

@@ -30,6 +30,7 @@ const UNSAFE: &[&str] = &[
     "dmd/src/hook/allocator.rs",
     "dmd/src/hook/c_functions.rs",
     "dmd/src/hook/c_heap.rs",
+    "dmd/src/hook/free.rs",
     "dmd/src/hook/own_frames.rs",
     "dmd/src/hook/preloaded.rs",
     "dmd/src/mem/lazy_slice.rs",

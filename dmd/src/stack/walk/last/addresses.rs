@@ -1,8 +1,6 @@
 //! The outer ends of chains of frame pointers, and last stacks of addresses alone: from the
 //! reference unwinder.
 
-use std::cell::Cell;
-
 use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, difference};
 use crate::stack::stack_cache::StackHash;
 use crate::stack::walk::registers::Registers;
@@ -18,7 +16,13 @@ impl LastStack {
         let mut frames = self.reusable().iter().map(|frame| frame.get().address()).enumerate();
         let first = frames.find(|(_, address)| !is_of_program(*address));
         let inner = first.and_then(|_| frames.find(|(_, address)| is_of_program(*address)));
-        self.around.set(inner.map_or(0, |(index, _)| index));
+        let around = inner.map_or(0, |(index, _)| index);
+        self.around.set(around);
+        let frames = self.frames.get(..around).unwrap_or(&[]);
+        let addresses = frames.iter().rev().map(|frame| frame.get().address());
+        // The thread's number is in the hash of the other frames.
+        let hash = addresses.fold(StackHash::of_thread(0), StackHash::with_frame);
+        self.hash_around.set(hash);
     }
 
     /// Adds the frames around the program to the hash of a stack. Returns `None` if the stack does
@@ -26,19 +30,18 @@ impl LastStack {
     #[inline(always)]
     pub(crate) fn hash_with_around(&self, end: Registers, hash: StackHash) -> Option<StackHash> {
         let around = self.reusable().get(..self.around.get())?;
-        let innermost = around.last()?.get();
-        let is_unchanged = |pair: &[Cell<Frame>]| match pair {
-            [outer, inner] => !inner.get().is_opaque() && difference(outer, inner) == 0,
-            _ => true,
-        };
-        if innermost.registers != end
-            || around.first()?.get().is_opaque()
-            || !around.windows(2).all(is_unchanged)
-        {
+        let (innermost, mut rest) = around.split_last()?;
+        if innermost.get().registers != end {
             return None;
         }
-        let addresses = around.iter().rev().map(|frame| frame.get().address());
-        Some(addresses.fold(hash, StackHash::with_frame))
+        let mut inner = innermost;
+        while let Some((outer, further)) = rest.split_last() {
+            if inner.get().is_opaque() || difference(outer, inner) != 0 {
+                return None;
+            }
+            (inner, rest) = (outer, further);
+        }
+        (!inner.get().is_opaque()).then(|| hash.with_outer(self.hash_around.get()))
     }
 
     /// Returns whether all chains of frame pointers on this thread end at these registers.
@@ -64,5 +67,7 @@ impl LastStack {
         self.length.set(addresses.len().min(MAX_FRAMES));
         self.reusable.set(0);
         self.hashed.set(0);
+        self.interned.set(0);
+        self.around.set(0);
     }
 }

@@ -53,6 +53,10 @@ impl<'thread> Progress<'thread> {
         let Some(index) = find(self.registers, &mut self.left) else {
             return Reuse::Part;
         };
+        if !self.last.may_lead_outwards(index) {
+            // To walk one frame costs less than to take it over.
+            return Reuse::Part;
+        }
         let verified = self.last.verify(index);
         let Some(frame) = self.last.frames.get(verified).map(Cell::get) else { return Reuse::Part };
         if verified == 0 && !frame.is_opaque() {

@@ -118,7 +118,7 @@ fn frames_that_the_walk_has_passed_are_not_looked_at_again() {
     // Frame 3 from inside is the third from outside.
     let fourth = stack.frame(3, 30, false).registers;
     assert_eq!(find(fourth, &mut left), Some(2));
-    assert_eq!(left.len(), 3);
+    assert_eq!(left.len(), 2);
     let inner = stack.frame(1, 10, false).registers;
     assert_eq!(find(inner, &mut left), None);
     let above_all = Registers { stack_pointer: usize::MAX, ..inner };
@@ -173,4 +173,29 @@ fn reused_frames_are_walked_ones_again() {
     assert_eq!(addresses(&last), [7, 10, 20, 30, 40, 50]);
     assert_eq!(last.verify(5), 0);
     assert!(last.push_reused(NEW_FRAMES - 2, 2, 4).is_none(), "there is no space");
+}
+
+#[test]
+fn the_hash_of_the_frames_around_the_program_is_of_these_frames() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
+    stack.keep(&last, 0, 6, 0);
+    last.find_around(|address| address < 40);
+    let end = stack.frame(4, 40, true).registers;
+    let hash = StackHash::of_thread(1);
+    let found = last.hash_with_around(end, hash);
+    assert!(found.is_some_and(|found| found != hash));
+    assert_eq!(last.hash_with_around(Registers { instruction: 41, ..end }, hash), None);
+    // A walk that keeps both frames keeps their hash.
+    stack.keep(&last, 0, 4, 2);
+    assert_eq!(last.hash_with_around(end, hash), found);
+    // The word that leads from one to the other has changed.
+    let word = stack.words[4 * 4 + 3].replace(51);
+    assert_eq!(last.hash_with_around(end, hash), None);
+    stack.words[4 * 4 + 3].set(word);
+    assert_eq!(last.hash_with_around(end, hash), found);
+    // One of them is replaced.
+    stack.keep(&last, 0, 5, 1);
+    assert_eq!(last.hash_with_around(end, hash), None);
+    assert_eq!(last.around.get(), 0);
 }

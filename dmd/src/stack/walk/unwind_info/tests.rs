@@ -78,9 +78,9 @@ fn every_form_that_compilers_use_has_a_rule() {
     };
     let table = [
         plain(Base::StackPointer, 8, 0),
-        plain(Base::StackPointer, 16, 16),
-        plain(Base::FramePointer, 16, 16),
-        plain(Base::StackPointer, 8192, 56),
+        plain(Base::StackPointer, 16, 8),
+        plain(Base::FramePointer, 16, 8),
+        plain(Base::StackPointer, 8192, 48),
         Some(Rule::Unsupported),
         Some(drap),
     ];
