@@ -62,7 +62,7 @@ impl Interner {
         }
     }
 
-    /// Interns a list: its number is that of the pair of the number of the words before, and the
+    /// Interns a list. A list has the number of a pair: the number of the words before, and the
     /// last word. `before` is the number of the first words, 0 if there are none; `words` are the
     /// others. Calls `keep` with the number of the list up to each of them. Returns the number of
     /// the whole list, or `None` if there is no space for it.

@@ -9,9 +9,9 @@ use crate::mem::lazy_slice::LazySlice;
 /// A lock-free cache of unwind rules by code address. An entry is one word that contains its own
 /// tag: threads overwrite entries, and a reader finds the rule of its address or none.
 ///
-/// A word is the spread address, which has zeros in its low 17 bits, exclusive-or the rule (29 bits)
-/// and a flag for code that may be unloaded (1), rotated into the place of these zeros and of the
-/// bits that choose the row (13). The other 34 bits are the tag.
+/// A word is the spread address, which has zeros in its low 17 bits, exclusive-or the rule (29
+/// bits) and a flag for code that may be unloaded (1), rotated into the place of these zeros and of
+/// the bits that choose the row (13). The other 34 bits are the tag.
 pub(crate) struct RuleCache {
     words: LazySlice<AtomicU64>,
     /// Checksums of rules whose module may be unloaded, at the index of the rule. See
