@@ -56,3 +56,27 @@ fn a_number_stands_for_its_pair_on_every_thread() {
         other.join().unwrap();
     });
 }
+
+/// Fails if `Interner::insert` takes the number that it finds in a slot without comparing its pair.
+#[test]
+fn a_number_stands_for_its_list_on_every_thread() {
+    model(2, || {
+        let interner = Arc::new(Interner::new(100));
+        let intern = |interner: &Interner, list: [u64; 3]| {
+            let mut numbers = Vec::new();
+            let whole = interner.intern_list(0, list.into_iter(), |number| numbers.push(number));
+            assert_eq!(whole, numbers.last().copied());
+            let mut before = 0;
+            for (number, word) in numbers.into_iter().zip(list) {
+                assert_eq!(interner.get(number), Some((u64::from(before), word)));
+                before = number;
+            }
+        };
+        let other = {
+            let interner = Arc::clone(&interner);
+            thread::spawn(move || intern(&interner, [7, 8, 9]))
+        };
+        intern(&interner, [7, 8, 10]);
+        other.join().unwrap();
+    });
+}
