@@ -68,6 +68,8 @@ pub(super) struct Claims<'a, 'd, 't> {
     pub(super) reached_from: Vec<u32>,
     /// By block: the evidence for its way from a root.
     ranks: Vec<Rank>,
+    /// By block: whether its way begins at a stack or a register.
+    is_below_stack: Vec<bool>,
     pub(super) layouts: Vec<Option<Layout>>,
     generations: Vec<u8>,
     queues: [VecDeque<Pending>; STRENGTHS],
@@ -103,6 +105,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             shapes,
             reached_from: vec![NONE; blocks],
             ranks: vec![Rank::default(); blocks],
+            is_below_stack: vec![false; blocks],
             layouts: vec![None; blocks],
             generations: vec![0; blocks],
             queues: Default::default(),
@@ -209,6 +212,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
                 let is_word = strength >= Strength::Word as usize;
                 let own = if is_word { Rank::Words } else { Rank::Typed };
                 self.ranks[at] = self.rank(pending.from).max(own);
+                self.is_below_stack[at] = strength == Strength::StackWord as usize
+                    || self.is_below_stack.get(pending.from as usize).is_some_and(|below| *below);
                 self.order.push(pending.to);
                 let by_stack = || self.by_stack(pending.to);
                 self.layouts[at] = pending.layout.or_else(by_stack);
@@ -284,7 +289,12 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         if others.is_empty() {
             return;
         }
-        let word = if self.is_list(block) { Strength::Excluded } else { Strength::Word };
+        let is_unlikely = self.is_below_stack[block as usize] || self.is_text(block);
+        let word = match is_unlikely {
+            _ if self.is_list(block) => Strength::Excluded,
+            true => Strength::UnlikelyWord,
+            false => Strength::Word,
+        };
         let unused =
             self.layouts[block as usize].map(|layout| Unused::of(layout, &self.shapes, words));
         for (at, to) in others {
@@ -301,6 +311,12 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     fn is_list(&self, block: u32) -> bool {
         let site = self.sites.get(self.dump.blocks[block as usize].alloc);
         stack_types::elements(&site.block_type).is_some_and(|of| self.shapes.is_excluded(of))
+    }
+
+    /// Returns whether a block has bytes or a text by the stack that allocated it.
+    fn is_text(&self, block: u32) -> bool {
+        let site = self.sites.get(self.dump.blocks[block as usize].alloc);
+        stack_types::is_text(&site.block_type)
     }
 
     /// Follows tagged words to the blocks that nothing else reaches. Begins at this place in the

@@ -25,8 +25,11 @@ pub(crate) enum Strength {
     Borrowed,
     /// A word that looks like a pointer.
     Word,
-    /// A word of a stack or a register that looks like a pointer. It may be left over from a value
-    /// that was moved into a block or a static.
+    /// Such a word where it is probably left over: in bytes and texts, and in a block to which
+    /// stacks or registers lead and no static. These may lie where a freed block was.
+    UnlikelyWord,
+    /// Such a word of a stack or a register. It may be left over from a value that was moved into a
+    /// block or a static.
     StackWord,
     /// `Weak`, or a child's pointer to its parent.
     Weak,
@@ -37,7 +40,7 @@ pub(crate) enum Strength {
 }
 
 /// All strengths.
-pub(super) const STRENGTHS: usize = 9;
+pub(super) const STRENGTHS: usize = 10;
 
 /// The pointers of a value, by their offsets from its start.
 #[derive(Debug, Clone)]

@@ -81,6 +81,47 @@ stack of thread 7 44 0
 }
 
 #[test]
+fn a_static_holds_what_words_of_a_buffer_below_a_stack_lead_to() {
+    let blocks = r#"{"req":64,"addr":"1000","contents":["3000"]},{"req":32,"addr":"2000",
+        "contents":["3000","4000"]},{"req":16,"addr":"3000"},{"req":8,"addr":"4000"}"#;
+    let words = r#""statics":[
+        {"module":"(process)","offset":"8","name":"stack of thread 7","to":"2000"},
+        {"module":"/p","offset":"8","name":"p::A","to":"1000"}]"#;
+    let expected = "\
+p::A 80 0
+  ? type unknown 80 2
+stack of thread 7 40 0
+  ? type unknown 40 2
+";
+    assert_eq!(shown(&scan(blocks, words)), expected);
+}
+
+#[test]
+fn words_of_bytes_hold_what_no_other_block_does() {
+    let dump = read_slice(
+        br##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},"blockList":[
+        {"req":64,"addr":"1000","contents":["3000"]},
+        {"req":32,"addr":"2000","contents":["3000","4000"],"alloc":"T"},
+        {"req":16,"addr":"3000"},{"req":8,"addr":"4000"}],
+        "memreport":{"version":1,"statics":[
+        {"module":"/p","offset":"8","name":"p::A","to":"1000"},
+        {"module":"/p","offset":"10","name":"p::BYTES","to":"2000"}],"symbols":{
+        "v":{"function":"f","name":"with_capacity<u8>",
+        "file":"/rustc/1/library/alloc/src/vec/mod.rs","line":1,"inlined":true},
+        "m":{"function":"p::main","file":"src/main.rs","line":7,"inlined":false}}},
+        "traceTable":{"T":["v","m"]},"frameTable":{"v":"#00: v","m":"#00: m"}}"##,
+    );
+    let expected = "\
+p::A 80 0
+  ? type unknown 80 2
+p::BYTES 40 0
+  ? [u8] 40 1
+    ? type unknown 8 1
+";
+    assert_eq!(shown(&dump.expect("it is a dump")), expected);
+}
+
+#[test]
 fn a_stack_has_the_name_of_its_thread() {
     let blocks = r#"{"req":64,"addr":"1000","contents":[]},{"req":32,"addr":"2000","contents":[]},
         {"req":16,"addr":"3000","contents":[]}"#;

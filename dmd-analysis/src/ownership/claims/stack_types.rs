@@ -70,6 +70,12 @@ pub(super) fn elements(of: &BlockType) -> Option<&str> {
     name.strip_prefix('[')?.strip_suffix(']')
 }
 
+/// Returns whether a block has bytes or a text, and so no pointers, by the name of its type.
+pub(super) fn is_text(of: &BlockType) -> bool {
+    const TEXTS: [&str; 6] = ["[u8]", "String", "Box<str>", "Arc<str>", "Rc<str>", "PathBuf"];
+    matches!(of, BlockType::Known(name) if TEXTS.contains(&&**name))
+}
+
 fn pattern(name: &str, types: &Types, known: &FxHashMap<String, TypeId>) -> Option<Pattern> {
     let name = short(name);
     let inside = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix);
@@ -113,6 +119,19 @@ mod tests {
             (BlockType::Unknown, None),
         ] {
             assert_eq!(elements(&of), expected, "{of:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_known_by_their_whole_name() {
+        for (name, expected) in [
+            ("[u8]", true),
+            ("String", true),
+            ("one of [u8] and types with equal code", false),
+            ("[&u8]", false),
+            ("shop::String", false),
+        ] {
+            assert_eq!(is_text(&BlockType::Known(name.to_owned())), expected, "{name}");
         }
     }
 }
