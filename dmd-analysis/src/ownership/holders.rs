@@ -71,11 +71,13 @@ impl Holders {
     }
 }
 
-/// Returns the claim of a pointer, the best first. Between owners, the way from the root counts
-/// more than the strength: a stale pointer in a buffer of unknown length may look like an owner.
-fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (Option<Strength>, Rank, Strength) {
+/// Returns the claim of a pointer, the best first. What a root leads to is not leaked, whatever else
+/// holds it. Between owners, the way from the root counts more than the strength: a stale pointer in
+/// a buffer of unknown length may look like an owner.
+fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (bool, Option<Strength>, Rank, Strength) {
     let weak = Some(edge.strength).filter(|strength| *strength > Strength::Shared);
-    (weak, claims.rank(edge.from), edge.strength)
+    let rank = claims.rank(edge.from);
+    (rank == Rank::Unrooted, weak, rank, edge.strength)
 }
 
 fn of_kept<'e>(edges: &'e [Edge], kept: &[bool]) -> impl Iterator<Item = &'e Edge> {

@@ -154,6 +154,22 @@ leaked: nothing refers to it 112 0
 }
 
 #[test]
+fn what_a_stack_leads_to_is_not_leaked_with_a_block_that_points_at_it() {
+    let blocks = r#"{"req":64,"addr":"1000","contents":["3000"]},{"req":32,"addr":"2000",
+        "contents":["3000"]},{"req":16,"addr":"3000","contents":["4000"]},{"req":8,"addr":"4000"},
+        {"req":4,"addr":"5000","contents":["4000"]}"#;
+    let words = r#""allRoots":true,"statics":[
+        {"module":"(process)","offset":"8","name":"stack of thread 7","to":"1000"}]"#;
+    let expected = "\
+stack of thread 7 88 0
+  ? type unknown 88 3
+leaked: nothing refers to it 36 0
+  type unknown 36 2
+";
+    assert_eq!(shown(&scan(blocks, words)), expected);
+}
+
+#[test]
 fn a_word_with_a_tag_above_its_address_holds_what_nothing_else_does() {
     let blocks = r#"{"req":64,"addr":"1000","contents":["fff8000000003000"]},
         {"req":16,"addr":"3000","contents":["7ffa000000004000"]},{"req":8,"addr":"4000"}"#;
