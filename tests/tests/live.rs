@@ -137,8 +137,8 @@ fn the_tree_of_a_running_program_has_the_types_of_its_tracker_and_the_words_of_i
         let tree: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
         ["bytes", "named", "typed"].map(|key| tree[key].as_u64().expect("a sum"))
     };
-    // Its scan has the stack that allocated each block, and so all types. Several threads share some
-    // blocks of its server.
+    // Its scan has the stack that allocated each block, and so all types. Several threads share
+    // some blocks of its server.
     let [bytes, named, typed] = tree("--mode=scan");
     assert!(bytes > 1_000_000 && named > bytes / 100 * 95, "{named} of {bytes}");
     assert!(typed > bytes / 100 * 95, "{typed} of {bytes}");

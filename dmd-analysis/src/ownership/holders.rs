@@ -71,9 +71,9 @@ impl Holders {
     }
 }
 
-/// Returns the claim of a pointer, the best first. What a root leads to is not leaked, whatever else
-/// holds it. Between owners, the way from the root counts more than the strength: a stale pointer in
-/// a buffer of unknown length may look like an owner.
+/// Returns the claim of a pointer, the best first. What a root leads to is not leaked, whatever
+/// else holds it. Between owners, the way from the root counts more than the strength: a stale
+/// pointer in a buffer of unknown length may look like an owner.
 fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (bool, Option<Strength>, Rank, Strength) {
     let weak = Some(edge.strength).filter(|strength| *strength > Strength::Shared);
     let rank = claims.rank(edge.from);

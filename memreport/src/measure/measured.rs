@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 /// The result of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Measured {
     /// Usable heap bytes, with the allocator's rounding and with all parts.
     pub bytes: usize,
