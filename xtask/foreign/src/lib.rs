@@ -146,6 +146,26 @@ unsafe impl UsableSize for Counted {
     }
 }
 
+/// The words of [`text`], each with a number behind it.
+pub const WORDS: [&str; 12] = [
+    "heap", "arena", "block", "stack", "page", "table", "lock", "thread", "frame", "graph",
+    "string", "number",
+];
+
+/// Returns a text of 60 words, another one for each number.
+#[must_use]
+pub fn text(number: u64) -> String {
+    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut text = String::new();
+    for _ in 0..60 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let high = usize::try_from(state >> 40).unwrap_or(0);
+        text.push_str(WORDS[high % WORDS.len()]);
+        text.push_str(&format!("{} ", high % 900));
+    }
+    text
+}
+
 /// Prints the address of the counters, serves reports, and watches glibc's account.
 ///
 /// # Errors

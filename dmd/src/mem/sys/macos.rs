@@ -1,6 +1,6 @@
 //! macOS, on Apple's processors and x86-64. Compiled, not run: nobody has tried it on a machine.
 //!
-//! What is stated of functions of the system is by their documentation and Apple's published
+//! Statements about functions of the system are by their documentation and Apple's published
 //! sources. Hooks call those that are marked so in `system`; none of them allocates or takes a lock
 //! of the process. But the first hook of a thread does, in each image: the dynamic linker then
 //! allocates the thread's thread-local values by `malloc`, which the tracker does not see.

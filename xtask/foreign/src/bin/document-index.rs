@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use foreign::Counted;
+use foreign::{Counted, WORDS, text};
 use tantivy::collector::Count;
 use tantivy::query::QueryParser;
 use tantivy::schema::{STORED, STRING, Schema, TEXT};
@@ -10,25 +10,7 @@ use tantivy::{Index, doc};
 
 dmd::global_allocator!((Counted): Counted);
 
-const WORDS: [&str; 12] = [
-    "heap", "arena", "block", "stack", "page", "table", "lock", "thread", "frame", "graph",
-    "string", "number",
-];
-
 const DOCUMENTS: u64 = 20_000;
-
-/// Returns a text of 60 words, another one for each number.
-fn text(number: u64) -> String {
-    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut text = String::new();
-    for _ in 0..60 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let high = usize::try_from(state >> 40).unwrap_or(0);
-        text.push_str(WORDS[high % WORDS.len()]);
-        text.push_str(&format!("{} ", high % 900));
-    }
-    text
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut schema = Schema::builder();

@@ -30,7 +30,9 @@ const SUM: &str = "
 fn main() -> io::Result<()> {
     let mut context = Context::default();
     let mut eval = |script: &str| {
-        context.eval(Source::from_bytes(script)).map_err(|error| io::Error::other(error.to_string()))
+        context
+            .eval(Source::from_bytes(script))
+            .map_err(|error| io::Error::other(error.to_string()))
     };
     eval(SCRIPT)?;
     foreign::finish(|| {

@@ -5,10 +5,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use foreign::Counted;
 use sqlparser::ast::Statement;
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
-use foreign::Counted;
 
 dmd::global_allocator!((Counted): Counted);
 

@@ -102,7 +102,7 @@ impl Connection {
     /// Requests the status of the program.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Those of [`ask`](Self::ask).
     pub fn status(&self) -> Result<Status, LiveError> {
         self.parse(&self.ask_within(&Request::new("status"), MAX_STATUS)?)
     }
@@ -110,7 +110,7 @@ impl Connection {
     /// Requests the name of the program.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Those of [`ask`](Self::ask).
     pub fn name(&self) -> Result<String, LiveError> {
         Ok(self.status()?.name)
     }
@@ -118,7 +118,7 @@ impl Connection {
     /// Requests the report files that the program saved itself, oldest first.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Those of [`ask`](Self::ask).
     pub fn history(&self) -> Result<Vec<Vec<u8>>, LiveError> {
         let parts = self.ask(&Request::new("history"))?;
         Ok(parts.into_iter().map(|part| part.bytes).collect())
@@ -127,7 +127,7 @@ impl Connection {
     /// Has the program release caches and unused heap.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Those of [`ask`](Self::ask).
     pub fn minimize(&self) -> Result<(), LiveError> {
         self.ask(&Request::new("minimize")).map(drop)
     }
@@ -135,7 +135,7 @@ impl Connection {
     /// Has the program begin to track its blocks, or stop.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Those of [`ask`](Self::ask).
     pub fn track(&self, is_on: bool) -> Result<(), LiveError> {
         self.ask(&Request::new(if is_on { "track" } else { "untrack" })).map(drop)
     }
