@@ -31,6 +31,7 @@ use crate::command::view::tree::TreeArgs;
 use crate::command::{FleetCommand, LaunchCommand, ProcessCommand};
 use crate::context::{Context, Surface, Words};
 use crate::error::Failure;
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use std::ffi::OsString;
@@ -203,7 +204,14 @@ impl Cli {
     /// The words are wrong, or ask for the help.
     pub fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words = words::with_global_flags_last(words);
-        Cli::from_arg_matches(&Cli::command_with_help().try_get_matches_from(words)?)
+        let words = words::with_export_of_fleet(words);
+        let mut commands = Cli::command_with_help();
+        let matches = commands.try_get_matches_from_mut(&words).map_err(|error| {
+            let is_conflict = error.kind() == ErrorKind::ArgumentConflict;
+            let unknown = is_conflict.then(|| words::unknown_command(&words, &commands)).flatten();
+            unknown.unwrap_or(error)
+        })?;
+        Cli::from_arg_matches(&matches)
     }
 
     /// Runs the command.

@@ -236,6 +236,10 @@ fn what_is_mistyped_is_corrected() {
         said(&["heap", "cencus"])
             .contains("tip: a similar command exists: `about-memory heap census`")
     );
+    let group = said(&["heap", "cencus", "report.json"]);
+    assert!(group.contains("tip: a similar command exists: `about-memory heap census`"), "{group}");
+    let group = said(&["heap", "nothing", "report.json"]);
+    assert!(group.contains("tip: `about-memory heap --help` lists the commands"), "{group}");
     assert!(said(&["diff", "report.json", "--sinse", "b"]).contains("'--since'"));
     assert!(said(&["report.json", "--units", "byte"]).contains("'bytes'"));
     assert!(!said(&["none.json"]).contains("tip:"));

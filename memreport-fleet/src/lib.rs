@@ -32,4 +32,4 @@ pub mod query;
 pub mod agent;
 pub mod command;
 
-pub use command::Cli;
+pub use command::{Cli, is_started_by_about_memory};

@@ -3,13 +3,14 @@
 use std::io;
 use std::process::ExitCode;
 
+use about_memory::command::external::{OWN_NAME, PROGRAM};
 use about_memory::{AnswerWriter, Failure, TerminalText};
-use clap::Parser;
-use memreport_fleet::Cli;
+use memreport_fleet::{Cli, is_started_by_about_memory};
 
 fn main() -> ExitCode {
     let mut notes = io::stderr();
-    let cli = match Cli::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let cli = match Cli::parse_words(&words) {
         Ok(cli) => cli,
         // Help and the version are our own words, and keep their colours.
         Err(text) if !text.use_stderr() => text.exit(),
@@ -28,7 +29,8 @@ fn main() -> ExitCode {
             if !failure.is_broken_pipe() {
                 // There is no other place for the message if standard error is closed.
                 let message = failure.with_causes();
-                let _ = writeln!(TerminalText::new(&mut notes), "memreport-fleet: {message}");
+                let name = if is_started_by_about_memory(&words) { OWN_NAME } else { PROGRAM };
+                let _ = writeln!(TerminalText::new(&mut notes), "{name}: {message}");
             }
             failure.exit_code()
         }

@@ -247,6 +247,20 @@ fn a_signal_saves_a_report_and_only_the_last_few_are_kept() {
 }
 
 #[test]
+fn what_starts_a_program_may_ignore_the_signal() {
+    let program = Served::start_with("ignored", &[], |command| {
+        let mut ignoring = Command::new("env");
+        ignoring.arg("--ignore-signal=USR2").arg(SERVED).args(command.get_args());
+        ignoring.env_remove("DMD").stdin(Stdio::piped()).stdout(Stdio::piped());
+        *command = ignoring;
+    });
+    let pid = program.pid().to_string();
+    let sent = Command::new("kill").args(["-USR2", &pid]).status().expect("kill is there");
+    assert!(sent.success());
+    wait_until("the report is saved", || program.saved().len() == 1);
+}
+
+#[test]
 fn growth_saves_a_report() {
     let mut program = Served::start("steps", &["steps"]);
     // The first sample only sets the baseline of growth.

@@ -4,6 +4,7 @@
 use super::Cli;
 use crate::error::Failure;
 use clap::CommandFactory;
+use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf, is_separator};
 
@@ -31,6 +32,30 @@ pub(super) fn name_similar_command(
         .into(),
         None => failure,
     }
+}
+
+/// Returns the error for words such as `heap cencus FILE`, where clap takes the second for a file
+/// and says that the third conflicts with it; `None` if the second is a command or a file.
+pub(super) fn unknown_command(words: &[OsString], commands: &clap::Command) -> Option<clap::Error> {
+    let group = commands.find_subcommand(words.get(1)?)?;
+    let word = words.get(2)?.to_str()?;
+    if !group.has_subcommands()
+        || word.starts_with('-')
+        || group.find_subcommand(word).is_some()
+        || Path::new(word).exists()
+    {
+        return None;
+    }
+    let name = similar_command(word, group);
+    let group = group.get_name();
+    let tip = match name {
+        Some(name) => format!("a similar command exists: `about-memory {group} {name}`"),
+        None => format!("`about-memory {group} --help` lists the commands"),
+    };
+    Some(clap::Error::raw(
+        ErrorKind::InvalidSubcommand,
+        format!("`{group}` has no command {word}, and no file has this name\n\n  tip: {tip}\n"),
+    ))
 }
 
 /// Returns the message for a command that is left out of this program.
@@ -85,6 +110,18 @@ pub(super) fn with_global_flags_last(words: impl IntoIterator<Item = OsString>) 
     words
 }
 
+/// Returns the words with `fleet-export` for an `export` to a format of `memreport-fleet`, whose
+/// options are its own.
+pub(super) fn with_export_of_fleet(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_theirs = |format: &OsString| format == "parquet" || format == "otlp";
+    let has_format = words.windows(2).any(|pair| pair[0] == "--to" && is_theirs(&pair[1]))
+        || words.iter().any(|word| word == "--to=parquet" || word == "--to=otlp");
+    if has_format && words[1] == "export" {
+        words[1] = "fleet-export".into();
+    }
+    words
+}
+
 /// Returns the number of words that a flag of every command takes; `None` if it is another word.
 fn flag(word: &OsString) -> Option<usize> {
     match word.to_str()? {
@@ -114,6 +151,21 @@ mod tests {
         ];
         for (word, expected) in table {
             assert_eq!(similar_command(word, &commands).as_deref(), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn exports_to_formats_of_the_other_program_are_recognised() {
+        let table = [
+            ("m export a.json --to parquet -o d", "m fleet-export a.json --to parquet -o d"),
+            ("m export --to=otlp a.json", "m fleet-export --to=otlp a.json"),
+            ("m export a.json --to pprof", "m export a.json --to pprof"),
+            ("m show --to parquet", "m show --to parquet"),
+        ];
+        for (given, expected) in table {
+            let words = with_export_of_fleet(given.split(' ').map(Into::into).collect());
+            let expected: Vec<OsString> = expected.split(' ').map(Into::into).collect();
+            assert_eq!(words, expected);
         }
     }
 

@@ -57,7 +57,7 @@ pub enum ProcessCommand {
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
     /// Not on this system
-    #[command(hide = true, disable_help_flag = true, alias = "agent")]
+    #[command(hide = true, disable_help_flag = true, aliases = ["agent", "fleet-export"])]
     Fleet(Absent),
 }
 

@@ -6,14 +6,17 @@
 use crate::context::Context;
 use crate::error::Failure;
 use clap::{Args, Subcommand};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// The name of the other program.
-const PROGRAM: &str = "memreport-fleet";
+pub const PROGRAM: &str = "memreport-fleet";
+
+/// The name that the other program is started by.
+pub const OWN_NAME: &str = "about-memory";
 
 /// A command of the group `Fleet`.
 #[derive(Debug, Subcommand)]
@@ -24,6 +27,9 @@ pub enum FleetCommand {
     /// Answer a question about a fleet (memreport-fleet)
     #[command(disable_help_flag = true)]
     Fleet(ExternalArgs),
+    /// `export` to a format of the other program
+    #[command(hide = true, disable_help_flag = true)]
+    FleetExport(ExternalArgs),
 }
 
 impl FleetCommand {
@@ -35,6 +41,7 @@ impl FleetCommand {
         match self {
             FleetCommand::Agent(args) => args.run("agent", context),
             FleetCommand::Fleet(args) => args.run("query", context),
+            FleetCommand::FleetExport(args) => args.run("export", context),
         }
     }
 }
@@ -62,17 +69,6 @@ impl ExternalArgs {
     }
 }
 
-/// Returns the words behind the program's name, if they are an export to a format of the other
-/// program.
-#[must_use]
-pub fn export_words(words: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
-    let words: Vec<OsString> = words.skip(1).collect();
-    let is_theirs = |format: &OsStr| format == "parquet" || format == "otlp";
-    let has_format = words.windows(2).any(|pair| pair[0] == "--to" && is_theirs(&pair[1]))
-        || words.iter().any(|word| word == "--to=parquet" || word == "--to=otlp");
-    (words.first().is_some_and(|word| word == "export") && has_format).then_some(words)
-}
-
 /// Becomes the other program.
 ///
 /// # Errors
@@ -80,7 +76,8 @@ pub fn export_words(words: impl Iterator<Item = OsString>) -> Option<Vec<OsStrin
 pub fn run(words: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Failure> {
     let program = beside().unwrap_or_else(|| PROGRAM.into());
     // Returns only if it fails.
-    let error = Command::new(&program).args(words).exec();
+    // By its name, the other program tells that its help and messages are for this one's users.
+    let error = Command::new(&program).arg0(OWN_NAME).args(words).exec();
     Err(match error.kind() {
         io::ErrorKind::NotFound => format!(
             "this command is of the program {PROGRAM}, which is neither beside this one nor on the \
@@ -95,19 +92,4 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Failur
 fn beside() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?.with_file_name(PROGRAM);
     path.is_file().then_some(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exports_to_formats_of_the_other_program_are_recognised() {
-        let words = |text: &str| export_words(text.split(' ').map(OsString::from));
-        assert!(words("about-memory export a.json --to parquet -o d").is_some());
-        assert!(words("about-memory export --to=otlp a.json").is_some());
-        for other in ["about-memory export a.json --to pprof", "about-memory show --to parquet"] {
-            assert_eq!(words(other), None, "{other}");
-        }
-    }
 }

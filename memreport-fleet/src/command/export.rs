@@ -96,7 +96,8 @@ impl ExportArgs {
             }
         }
         let count = self.inputs.len();
-        writeln!(notes, "wrote {count} snapshots into {}", self.output.display())?;
+        let snapshots = if count == 1 { "snapshot" } else { "snapshots" };
+        writeln!(notes, "wrote {count} {snapshots} into {}", self.output.display())?;
         Ok(())
     }
 

@@ -316,7 +316,8 @@ pub(super) fn signal_to_pipe(signal: c_int) -> io::Result<OwnedFd> {
     check(unsafe { libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr()) })?;
     // SAFETY: written by the call.
     let mut action = unsafe { now.assume_init() };
-    if action.sa_sigaction != libc::SIG_DFL {
+    // An ignored one is not the program's doing: what starts it, `perf` for example, may ignore it.
+    if ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction) {
         let message = format!("signal {signal} is handled by the program already; choose another");
         return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
     }
