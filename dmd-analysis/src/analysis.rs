@@ -37,7 +37,7 @@ pub use explain::{
 };
 pub use frames::{BlockType, Crates, Site, shorten, stack_as_read};
 pub use json::{write_explained_json, write_groups_json};
-pub use number::{commas, percent};
+pub use number::{commas, counted, percent};
 pub use options::ExplainOptions;
 pub use records::{
     Class, DifferentModes, Digest, Filter, Grouping, ListId, Record, Section, SizeCount, Sizes,

@@ -17,6 +17,12 @@ pub fn commas(n: i128) -> String {
     text
 }
 
+/// Returns a number with its noun: `1 block`, `2,000 blocks`.
+#[must_use]
+pub fn counted(n: i128, noun: &str) -> String {
+    format!("{} {noun}{}", commas(n), if n == 1 { "" } else { "s" })
+}
+
 /// Returns `part` in percent of `whole`, or 0 if `whole` is 0. The result is rounded once, as in
 /// Python.
 #[must_use]

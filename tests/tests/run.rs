@@ -10,6 +10,8 @@ use about_memory::command::launch::LaunchCommand;
 use about_memory::command::launch::run::{self, RunArgs};
 use clap::Parser;
 use flate2::read::GzDecoder;
+use memreport_analysis::read::read_file;
+use memreport_analysis::symbols::Symboliser;
 
 use crate::executable::install;
 
@@ -161,6 +163,23 @@ fn the_files_are_kept_where_the_user_wants_them() {
         .collect();
     names.sort();
     assert_eq!(names.len(), 4, "two snapshots and two dumps: {names:?}");
+}
+
+#[test]
+fn what_takes_the_snapshot_is_not_in_it() {
+    let folder = Scratch::new("taker");
+    let output = folder.0.to_str().expect("text");
+    run(&["--output", output, "--every", "0.05s", "--", MOMENTS, "return"]);
+    let files = std::fs::read_dir(&folder.0).expect("made").flatten().map(|entry| entry.path());
+    let dumps: Vec<_> = files.filter(|file| file.to_string_lossy().contains(".dmd.")).collect();
+    assert!(!dumps.is_empty());
+    for dump in dumps {
+        let mut dump = read_file(&dump).expect("a dump");
+        Symboliser::default().symbolicate(&mut dump);
+        for frame in &dump.frames {
+            assert!(!frame.text.contains("dmd::control"), "{}", frame.text);
+        }
+    }
 }
 
 /// Reads a file, gzipped or not.

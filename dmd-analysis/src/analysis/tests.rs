@@ -190,8 +190,8 @@ fn records_are_sorted_by_what_is_asked_for() {
 fn filters_leave_the_number_of_records_and_the_heap_as_they_are() {
     let dump = dump("live", r#"{"req":10,"alloc":"AB"},{"req":30,"alloc":"C"}"#);
     let table: [(&[&str], &[&str], &str); 4] = [
-        (&["b.rs"], &["of 2"], "10 bytes in 1 blocks"),
-        (&["!b.rs"], &["of 2"], "30 bytes in 1 blocks"),
+        (&["b.rs"], &["of 2"], "10 bytes in 1 block"),
+        (&["!b.rs"], &["of 2"], "30 bytes in 1 block"),
         (&["a", "!b.rs"], &[], "0 bytes in 0 blocks"),
         (&["\\!b.rs"], &[], "0 bytes in 0 blocks"),
     ];

@@ -84,7 +84,7 @@ fn types_have_stacks_within() {
         ..BrowseOptions::default()
     };
     let expected = "\
-shop: 4,096 live bytes in 1 blocks, 0.09% of the heap
+shop: 4,096 live bytes in 1 block, 0.09% of the heap
 
           bytes    share      blocks
           4,096  100.00%           1  Ⓣ [u8]

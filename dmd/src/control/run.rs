@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 use std::{mem, process};
 
-use memreport::__private::{copy_private, out_of_the_way};
+use memreport::__private::{as_own, copy_private, out_of_the_way};
 use memreport::{Collector, heap_counters};
 
 use self::line_buffer::LineBuffer;
@@ -107,9 +107,12 @@ fn take_snapshot(moment: &str) {
 /// Saves a snapshot in the folder, and names its moment by the allocated bytes that it shows, which
 /// it returns.
 fn take_snapshot_named(moment: &str, name_of: impl FnOnce(Option<u64>) -> String) -> Option<u64> {
-    let folder = folder().filter(|_| is_connected())?;
-    let name = next_name();
-    let snapshot = Collector::default().moment(moment.to_owned()).snapshot();
+    // These live during the snapshot. Reporters run as usual: what they keep is the program's.
+    let (folder, name, moment) = as_own(|| {
+        let folder = folder().filter(|_| is_connected())?;
+        Some((folder, next_name(), moment.to_owned()))
+    })?;
+    let snapshot = Collector::default().moment(moment).snapshot();
     // As the report's `heap-allocated`.
     let sums = Dump::of(&snapshot).map(Dump::summary);
     let bytes = sums.map(|sums| (sums.heap_allocated + sums.reported_transient) as u64);
@@ -191,7 +194,7 @@ extern "C" fn wait_for_requests() {
                 }
             }
             signals::Event::Signal(signal) => {
-                take_snapshot(&format!("on {}", signal_name(signal)));
+                take_snapshot(&as_own(|| format!("on {}", signal_name(signal))));
                 signals::end_by(signal);
             }
             signals::Event::TimedOut => check_peak(),

@@ -8,7 +8,7 @@ use super::order::{Filter, SortBy};
 use super::record::{Record, SizeCount};
 use super::stacks::{StackId, Stacks};
 use super::totals::Totals;
-use crate::analysis::number::{commas, percent};
+use crate::analysis::number::{commas, counted, percent};
 use crate::read::Mode;
 
 /// The number of the record at which a section stops.
@@ -199,9 +199,9 @@ impl View<'_> {
             let totals = shown.iter().fold(Totals::default(), |sum, (_, totals)| sum.plus(totals));
             return writeln!(
                 out,
-                "  Total: {} bytes in {} blocks",
+                "  Total: {} bytes in {}",
                 commas(totals.usable()),
-                commas(totals.blocks)
+                counted(totals.blocks, "block")
             );
         }
         let heap = self.digest.heap;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::model::Heap;
 use super::{BrowseOptions, Name, Node};
-use crate::analysis::{Totals, UNTRACKED, commas, percent};
+use crate::analysis::{Totals, UNTRACKED, commas, counted, percent};
 
 /// Writes the tree for a terminal. Every level is indented: amounts of one depth add up.
 ///
@@ -20,13 +20,11 @@ pub fn write_text(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let estimated = if heap.sample_bytes.is_some() { "about " } else { "" };
-    let (bytes, blocks) = (commas(node.totals.usable()), commas(node.totals.blocks));
+    let bytes = commas(node.totals.usable());
+    let blocks = counted(node.totals.blocks, "block");
     let all = percent(node.totals.usable(), heap.totals().usable());
     let (program, kind) = (heap.process.name(), heap.amount_name());
-    writeln!(
-        out,
-        "{program}: {estimated}{bytes} {kind} bytes in {blocks} blocks, {all:.2}% of the heap"
-    )?;
+    writeln!(out, "{program}: {estimated}{bytes} {kind} bytes in {blocks}, {all:.2}% of the heap")?;
     if options.is_of_all() {
         heap.accounts().write_text(out)?;
     }

@@ -1,6 +1,6 @@
 //! Writes the blocks of a scan that nothing refers to.
 
-use memreport_analysis::analysis::{Place, commas};
+use memreport_analysis::analysis::{Place, commas, counted};
 use memreport_analysis::retention::Left;
 use std::io::{self, Write};
 
@@ -12,17 +12,17 @@ pub(super) fn write(places: &[Place], top: usize, out: &mut dyn Write) -> io::Re
     let sum = Left::sum(places);
     writeln!(
         out,
-        "\nLeaked: {} bytes in {} blocks that nothing refers to, but perhaps a thread that still runs.\n",
+        "\nLeaked: {} bytes in {} that nothing refers to, but perhaps a thread that still runs.\n",
         commas(sum.usable()),
-        commas(sum.blocks)
+        counted(sum.blocks, "block")
     )?;
     for (number, place) in (1..).zip(places.iter().take(top)) {
         let totals = place.totals;
         writeln!(
             out,
-            "{number:>3}. {} bytes in {} blocks: {}",
+            "{number:>3}. {} bytes in {}: {}",
             commas(totals.usable()),
-            commas(totals.blocks),
+            counted(totals.blocks, "block"),
             place.site.block_type.describe()
         )?;
         if let Some(frame) = place.site.own.as_ref().or(place.site.frames.first()) {
