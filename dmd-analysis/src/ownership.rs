@@ -12,6 +12,7 @@ mod layout;
 mod roots;
 mod claims;
 mod holders;
+mod several;
 mod rows;
 mod contents;
 mod tree;

@@ -56,6 +56,11 @@ impl Holders {
         Self { dominators, root, edges }
     }
 
+    /// Returns the strongest pointers to each block, sorted by the block.
+    pub(super) fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
     /// Returns the label of the pointer from one node to a block, if there is one.
     pub(super) fn label(&self, from: u32, block: u32) -> Option<LabelId> {
         let first = self.edges.partition_point(|edge| edge.to < block);

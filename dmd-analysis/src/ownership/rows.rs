@@ -11,6 +11,7 @@ use super::contents::Contents;
 use super::holders::Holders;
 use super::layout::{Layout, Load, Words};
 use super::roots::Roots;
+use super::several::Several;
 use super::shape::{LabelId, Shapes, shared_value, short};
 use super::tree::RowKind;
 
@@ -56,6 +57,7 @@ pub(super) struct Rows<'a, 'd, 't> {
     sites: &'a Sites,
     claims: Claims<'a, 'd, 't>,
     holders: Holders,
+    several: Several,
     /// The blocks that are in the sums.
     is_counted: &'a dyn Fn(&Block) -> bool,
     heads: Vec<u32>,
@@ -75,6 +77,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         is_counted: &'a dyn Fn(&Block) -> bool,
     ) -> Self {
         let holders = Holders::new(&mut claims, roots);
+        let several = Several::new(&holders, roots);
         let mut heads = std::mem::take(&mut claims.heads);
         heads.sort_unstable();
         let mut rows = Self {
@@ -83,6 +86,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             sites,
             claims,
             holders,
+            several,
             is_counted,
             heads,
             list: Vec::new(),
@@ -106,7 +110,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
                     let kind = if source.is_static { RowKind::Static } else { RowKind::Memory };
                     self.row(None, &source.name, kind, false)
                 }
-                None => self.block(node, parent),
+                None => self.block(node, parent, roots),
             };
             let below = self.holders.dominators.children(node);
             pending.extend(
@@ -119,9 +123,9 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
     }
 
     /// Adds a block to its row, and returns the row.
-    fn block(&mut self, block: u32, parent: Option<usize>) -> usize {
+    fn block(&mut self, block: u32, parent: Option<usize>, roots: &Roots<'_>) -> usize {
         let row = match parent {
-            None => self.top_row(block),
+            None => self.top_row(block, roots),
             Some(parent) => {
                 let from = self.holders.dominators.parent(block).unwrap_or(self.holders.root);
                 self.row_below(block, parent, self.holders.label(from, block))
@@ -132,7 +136,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
     }
 
     /// Returns the row of a block that no single root holds.
-    fn top_row(&mut self, block: u32) -> usize {
+    fn top_row(&mut self, block: u32, roots: &Roots<'_>) -> usize {
         let is_head = self.heads.binary_search(&block).is_ok();
         let has_all = self.dump.extension.as_ref().is_some_and(|ours| ours.has_all_roots);
         let (name, kind) = match (is_head, has_all) {
@@ -140,7 +144,11 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             (true, true) => ("leaked: nothing refers to it", RowKind::Leaked),
             (true, false) => ("held from a stack or a library, or leaked", RowKind::Unknown),
         };
-        let top = self.row(None, name, kind, false);
+        let mut top = self.row(None, name, kind, false);
+        if kind == RowKind::Several {
+            let names = self.several.names(block, roots);
+            top = self.row(Some(top), &names, kind, false);
+        }
         let name = self.type_text(block);
         self.row(Some(top), &name, RowKind::Blocks, false)
     }

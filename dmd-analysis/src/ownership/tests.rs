@@ -52,11 +52,33 @@ p::A 64 0
 p::B 32 0
   ? type unknown 32 1
 held by several, and by none alone 16 0
-  type unknown 16 1
+  static p::A and static p::B 16 0
+    type unknown 16 1
 held from a stack or a library, or leaked 8 0
   type unknown 8 1
 ";
     assert_eq!(shown(&scan(blocks, words)), expected);
+}
+
+#[test]
+fn what_several_hold_has_the_names_of_the_first_of_them() {
+    // 5000 is held by all five through 4000, which four of them share, and by the fifth itself.
+    let blocks = r#"{"req":16,"addr":"1000","contents":["4000"]},
+        {"req":16,"addr":"2000","contents":["4000"]},{"req":8,"addr":"3000","contents":["4000"]},
+        {"req":32,"addr":"4000","contents":["5000"]},{"req":64,"addr":"5000"},
+        {"req":8,"addr":"6000","contents":["5000"]}"#;
+    let words = r#""statics":[{"module":"/p","offset":"8","name":"p::A","to":"1000"},
+        {"module":"/p","offset":"10","name":"p::B","to":"2000"},
+        {"module":"/p","offset":"18","name":"p::C","to":"3000"},
+        {"module":"/p","offset":"20","name":"p::D","to":"6000"}]"#;
+    let tree = shown(&scan(blocks, words));
+    let expected = "held by several, and by none alone 96 0
+  static p::A, static p::B, static p::C and others 64 0
+    type unknown 64 1
+  static p::A, static p::B and static p::C 32 0
+    type unknown 32 1
+";
+    assert!(tree.starts_with(expected), "{tree}");
 }
 
 #[test]

@@ -34,7 +34,8 @@ pub enum RowKind {
     Static,
     /// Other memory outside the heap: a stack, thread-locals, registers.
     Memory,
-    /// Blocks that several roots hold, and none alone.
+    /// Blocks that several roots hold, and none alone; below it, a row with the names of the roots
+    /// for each combination.
     Several,
     /// Blocks that nothing in the dump refers to, in a dump without all roots.
     Unknown,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use memreport_analysis::analysis::{commas, percent, shorten};
+use memreport_analysis::analysis::{commas, counted, percent, shorten};
 use memreport_analysis::ownership::{OwnerRow, OwnerTree, RowKind};
 
 use super::Shown;
@@ -24,7 +24,8 @@ pub(crate) fn write(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) ->
 fn head(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
     let share = |part: u64| percent(part.into(), tree.bytes.into());
     let of = if shown.unreported { ", which no reporter reported" } else { "" };
-    writeln!(out, "{} bytes in {} blocks{of}", number(tree.bytes), number(tree.blocks))?;
+    let blocks = counted(tree.blocks.into(), "block");
+    writeln!(out, "{} bytes in {blocks}{of}", number(tree.bytes))?;
     writeln!(
         out,
         "{:.1} % are below a named root, {:.1} % through typed fields all the way; {:.1} % have a \

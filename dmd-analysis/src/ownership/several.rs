@@ -1,0 +1,117 @@
+//! The roots of blocks that several roots hold: which they are.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::retention::NONE;
+
+use super::holders::Holders;
+use super::roots::Roots;
+
+/// The most roots that are named.
+const NAMED: usize = 3;
+
+/// The first roots that lead to a block, in their order: one more than is named. [`NONE`] fills the
+/// rest.
+type First = [u32; NAMED + 1];
+
+/// The roots of each block whose holder is none alone.
+pub(super) struct Several {
+    first: FxHashMap<u32, First>,
+}
+
+impl Several {
+    /// Finds the roots of all such blocks.
+    pub(super) fn new(holders: &Holders, roots: &Roots<'_>) -> Self {
+        let tops = tops(holders, roots);
+        let is_several = |node: u32| node < roots.first && tops[node as usize] == node;
+        let mut links: Vec<(u32, u32)> = holders
+            .edges()
+            .iter()
+            .filter(|edge| is_several(edge.to))
+            .map(|edge| (tops[edge.from as usize], edge.to))
+            .filter(|(from, to)| from != to && *from != NONE)
+            .collect();
+        links.sort_unstable();
+        links.dedup();
+        let mut first: FxHashMap<u32, First> = FxHashMap::default();
+        let mut pending: VecDeque<u32> = (roots.first..roots.external).collect();
+        for &source in &pending {
+            first.insert(source, with(source, [NONE; NAMED + 1]));
+        }
+        // A set only gets earlier roots, so this ends.
+        while let Some(node) = pending.pop_front() {
+            let from = first[&node];
+            let begin = links.partition_point(|(holder, _)| *holder < node);
+            for &(_, to) in links[begin..].iter().take_while(|(holder, _)| *holder == node) {
+                let before = first.entry(to).or_insert([NONE; NAMED + 1]);
+                let after = from.iter().fold(*before, |all, &root| with(root, all));
+                if after != *before {
+                    *before = after;
+                    pending.push_back(to);
+                }
+            }
+        }
+        Self { first }
+    }
+
+    /// Returns the names of the roots of a block: `A, B and C`.
+    pub(super) fn names(&self, block: u32, roots: &Roots<'_>) -> String {
+        let first = self.first.get(&block).copied().unwrap_or([NONE; NAMED + 1]);
+        let known = first.iter().take_while(|root| **root != NONE);
+        let known = known.filter_map(|root| roots.sources.get((root - roots.first) as usize));
+        let mut names: Vec<String> = known
+            .map(|source| {
+                format!("{}{}", if source.is_static { "static " } else { "" }, source.name)
+            })
+            .collect();
+        if let Some(name) = names.get_mut(NAMED) {
+            *name = "others".to_owned();
+        }
+        match names.split_last() {
+            None => "blocks that no root leads to".to_owned(),
+            Some((last, [])) => last.clone(),
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        }
+    }
+}
+
+/// Returns by node the child of the external root that it hangs on: a root, or a block that several
+/// hold. [`NONE`] if nothing leads to it.
+fn tops(holders: &Holders, roots: &Roots<'_>) -> Vec<u32> {
+    let mut tops = vec![NONE; roots.nodes()];
+    for &top in holders.dominators.children(holders.root) {
+        let mut pending = vec![top];
+        while let Some(node) = pending.pop() {
+            tops[node as usize] = top;
+            pending.extend(holders.dominators.children(node));
+        }
+    }
+    tops
+}
+
+/// Adds a root to the first ones.
+fn with(root: u32, mut first: First) -> First {
+    if root == NONE || first.contains(&root) {
+        return first;
+    }
+    let at = first.partition_point(|known| *known < root);
+    if at < first.len() {
+        first[at..].rotate_right(1);
+        first[at] = root;
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_roots_are_kept_in_order() {
+        let all = [7, 3, 9, 3, 5, 1].iter().fold([NONE; 4], |all, &root| with(root, all));
+        assert_eq!(all, [1, 3, 5, 7]);
+        assert_eq!(with(NONE, all), all);
+    }
+}
