@@ -74,6 +74,10 @@
 //! * The crate `dmd`: dark matter, double reports, and tests that keep reports complete.
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(
+    all(feature = "std", not(unix)),
+    expect(dead_code, unreachable_pub, reason = "helpers of the server, which only Unix has")
+)]
 
 extern crate alloc;
 // The derive and the doc examples refer to this crate by its name, like its users.

@@ -79,7 +79,7 @@ pub(crate) fn dump_of(report: &Path) -> Option<PathBuf> {
 
 /// Returns the path of the dump that belongs to a report, as the tracker names it:
 /// `heap.dmd.json.gz` for `heap.json.gz`.
-fn beside(report: &Path) -> PathBuf {
+pub(crate) fn beside(report: &Path) -> PathBuf {
     let name = report.file_name().unwrap_or_default().to_string_lossy();
     let ending = [".json.gz", ".gz", ".json"].into_iter().find(|ending| name.ends_with(ending));
     let ending = ending.unwrap_or_default();

@@ -33,9 +33,10 @@ pub(crate) fn describe(path: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> String
     lines.join("\n  ")
 }
 
-/// Returns whether a word could be the name of a program, as `open::running` decides.
+/// Returns whether a word could be the name of a program, as `open::running` decides. Programs can
+/// be asked on Unix alone.
 fn is_name(path: &Path) -> bool {
-    path.to_str().is_some_and(|name| !name.contains(['/', '.']))
+    cfg!(unix) && path.to_str().is_some_and(|name| !name.contains(['/', '.']))
 }
 
 /// Returns the wanted files of a folder.

@@ -107,9 +107,13 @@ fn paths_have_drives_and_either_separator() {
     assert!(page.is_file());
     // A missing file is no name of a program.
     let missing = format!("below{MAIN_SEPARATOR}none");
-    assert_eq!(notes(folder.run(&[&missing])), format!("about-memory: {missing}: no such file\n"));
+    let beside = format!("below{MAIN_SEPARATOR}heap.json");
+    assert_eq!(
+        notes(folder.run(&[&missing])),
+        format!("about-memory: {missing}: no such file\n  files in that folder: {beside}\n")
+    );
     let said = notes(folder.run(&["heap", "dominators", &missing]));
-    assert!(said.starts_with(&format!("about-memory: {missing}: cannot read the dump")), "{said}");
+    assert!(said.starts_with(&format!("about-memory: {missing}: no such file")), "{said}");
     // The first line of dmd.py's text has neither folders nor the ending of programs.
     let text = folder.text(&["heap", "records", ".\\d.json"]);
     assert!(text.contains("about-memory heap records d.json"), "{text}");

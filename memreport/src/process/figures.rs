@@ -1,5 +1,5 @@
 //! Reads single figures of this process from small files in `/proc/self`.
-#![expect(unsafe_code, reason = "the C library knows the size of a page")]
+#![cfg_attr(unix, expect(unsafe_code, reason = "the C library knows the size of a page"))]
 
 use std::fs;
 

@@ -10,6 +10,7 @@ use std::{env, fs};
 
 use clap::Args;
 use memreport::__private::PrivateFile;
+#[cfg(target_os = "linux")]
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use tempfile::TempDir;
 
@@ -140,8 +141,12 @@ fn folders() -> impl Iterator<Item = PathBuf> {
 /// libraries.
 fn is_usable(folder: &Path) -> bool {
     let bytes = folder.as_os_str().as_bytes();
+    // Only Linux names the flag; no library is preloaded elsewhere.
+    #[cfg(target_os = "linux")]
     let may_execute =
         statvfs(folder).is_ok_and(|mount| !mount.f_flag.contains(StatVfsMountFlags::NOEXEC));
+    #[cfg(not(target_os = "linux"))]
+    let may_execute = true;
     folder.is_absolute() && may_execute && !bytes.iter().any(|byte| b" :$".contains(byte))
 }
 

@@ -194,7 +194,7 @@ fn report_beside(dump: &Path) -> Option<PathBuf> {
     let name = dump.file_name()?.to_str()?;
     let (stem, ending) = name.rsplit_once(".dmd.json")?;
     let report = dump.with_file_name(format!("{stem}.json{ending}"));
-    (dmd::dump::beside(&report) == dump && report.is_file()).then_some(report)
+    (folder::beside(&report) == dump && report.is_file()).then_some(report)
 }
 
 /// Returns the name of the process that a dump is of, with its pid.

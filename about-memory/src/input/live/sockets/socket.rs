@@ -2,12 +2,13 @@
 //! the answer.
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
 
 /// The interval at which a connection to a program with a full queue is tried again.
 const RETRY: Duration = Duration::from_millis(5);
@@ -60,12 +61,26 @@ impl Stream {
 
 /// Connects without waiting.
 pub(super) fn try_connect(socket: &Path) -> io::Result<UnixStream> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let opened = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    net::connect(&opened, &SocketAddrUnix::new(socket)?)?;
-    let stream = UnixStream::from(opened);
+    let stream = UnixStream::from(open()?);
+    stream.set_nonblocking(true)?;
+    net::connect(&stream, &SocketAddrUnix::new(socket)?)?;
     stream.set_nonblocking(false)?;
     Ok(stream)
+}
+
+/// Opens a socket that programs started by this one do not inherit.
+#[cfg(target_os = "linux")]
+fn open() -> rustix::io::Result<OwnedFd> {
+    net::socket_with(AddressFamily::UNIX, SocketType::STREAM, net::SocketFlags::CLOEXEC, None)
+}
+
+/// Opens a socket that programs started by this one do not inherit, unless one starts between these
+/// two calls.
+#[cfg(not(target_os = "linux"))]
+fn open() -> rustix::io::Result<OwnedFd> {
+    let opened = net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&opened, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(opened)
 }
 
 impl Read for Stream {
