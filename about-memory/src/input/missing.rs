@@ -33,8 +33,8 @@ pub(crate) fn describe(path: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> String
     lines.join("\n  ")
 }
 
-/// Returns whether a word could be the name of a program, as `open::running` decides. Programs can
-/// be asked on Unix alone.
+/// Returns whether a word could be the name of a program, as `open::running` decides. Running
+/// programs answer on Unix alone.
 fn is_name(path: &Path) -> bool {
     cfg!(unix) && path.to_str().is_some_and(|name| !name.contains(['/', '.']))
 }

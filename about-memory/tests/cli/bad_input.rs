@@ -334,7 +334,7 @@ fn files_that_could_be_meant_are_named() {
     let dump = r#"{"version": 5, "invocation": {"mode": "live"}, "blockList": []}"#;
     folder.write("before", dump);
     let message = said(&folder.run(&["heap", "tree", "befor"]));
-    // No running program can be asked elsewhere.
+    // Running programs answer on Unix alone.
     let name = if cfg!(unix) { ", and no running program has this name" } else { "" };
     let expected =
         format!("about-memory: befor: no such file{name}\n  files in that folder: before");
