@@ -116,8 +116,8 @@ pub(super) fn with_export_of_fleet(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_theirs = |format: &OsString| format == "parquet" || format == "otlp";
     let has_format = words.windows(2).any(|pair| pair[0] == "--to" && is_theirs(&pair[1]))
         || words.iter().any(|word| word == "--to=parquet" || word == "--to=otlp");
-    if has_format && words[1] == "export" {
-        words[1] = "fleet-export".into();
+    if let Some(command) = words.get_mut(1).filter(|word| has_format && *word == "export") {
+        *command = "fleet-export".into();
     }
     words
 }
@@ -161,6 +161,7 @@ mod tests {
             ("m export --to=otlp a.json", "m fleet-export --to=otlp a.json"),
             ("m export a.json --to pprof", "m export a.json --to pprof"),
             ("m show --to parquet", "m show --to parquet"),
+            ("--to=parquet", "--to=parquet"),
         ];
         for (given, expected) in table {
             let words = with_export_of_fleet(given.split(' ').map(Into::into).collect());

@@ -75,8 +75,8 @@ impl ExternalArgs {
 /// It is not installed, or cannot be started.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Failure> {
     let program = beside().unwrap_or_else(|| PROGRAM.into());
-    // Returns only if it fails.
     // By its name, the other program tells that its help and messages are for this one's users.
+    // Returns only if it fails.
     let error = Command::new(&program).arg0(OWN_NAME).args(words).exec();
     Err(match error.kind() {
         io::ErrorKind::NotFound => format!(

@@ -1,6 +1,6 @@
 //! Words, and text cut to the width of a line.
 
-use crate::analysis::number::commas;
+use crate::analysis::number::counted;
 use crate::analysis::shorten;
 
 /// The number of columns that a cut text keeps at least.
@@ -35,5 +35,5 @@ pub(super) fn bytes(number: u64) -> String {
 
 /// Returns `1 block`, `2 blocks`.
 pub(super) fn count(number: u64, what: &str) -> String {
-    format!("{} {what}{}", commas(number.into()), if number == 1 { "" } else { "s" })
+    counted(number.into(), what)
 }
