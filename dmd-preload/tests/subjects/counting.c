@@ -24,6 +24,22 @@ extern void __libc_free(void *);
 
 static long bytes, blocks, mapped;
 
+/* The calls that have begun, and those that have ended. While one is between glibc's work and the
+   count of it, the two differ by its block. */
+static long begun, ended;
+
+static void begin(void) {
+    __atomic_fetch_add(&begun, 1, __ATOMIC_SEQ_CST);
+}
+
+static void end(void) {
+    __atomic_fetch_add(&ended, 1, __ATOMIC_SEQ_CST);
+}
+
+static long now(const long *number) {
+    return __atomic_load_n(number, __ATOMIC_SEQ_CST);
+}
+
 static size_t word_before(const void *block) {
     return ((const size_t *)block)[-1];
 }
@@ -48,19 +64,28 @@ static void *count(void *block, long sign) {
 }
 
 void *malloc(size_t size) {
-    return count(__libc_malloc(size), 1);
+    begin();
+    void *block = count(__libc_malloc(size), 1);
+    end();
+    return block;
 }
 
 void *calloc(size_t n, size_t size) {
-    return count(__libc_calloc(n, size), 1);
+    begin();
+    void *block = count(__libc_calloc(n, size), 1);
+    end();
+    return block;
 }
 
 void free(void *block) {
+    begin();
     count(block, -1);
     __libc_free(block);
+    end();
 }
 
 void *realloc(void *block, size_t size) {
+    begin();
     long old_bytes = block == NULL ? 0 : usable(block), old_blocks = block != NULL;
     long old_mapped = block == NULL ? 0 : is_mapped(block);
     void *moved = __libc_realloc(block, size);
@@ -70,11 +95,15 @@ void *realloc(void *block, size_t size) {
         __atomic_fetch_sub(&blocks, old_blocks, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&mapped, old_mapped, __ATOMIC_RELAXED);
     }
+    end();
     return moved;
 }
 
 void *memalign(size_t align, size_t size) {
-    return count(__libc_memalign(align, size), 1);
+    begin();
+    void *block = count(__libc_memalign(align, size), 1);
+    end();
+    return block;
 }
 
 int posix_memalign(void **place, size_t align, size_t size) {
@@ -98,19 +127,30 @@ __attribute__((destructor)) static void at_exit(void) {
         (int (*)(uint64_t *, uint64_t *))dlsym(RTLD_DEFAULT, "memreport_live_heap");
     uint64_t tracked_bytes = 0, tracked_blocks = 0;
     struct mallinfo2 glibc;
-    long at[3];
+    long calls, at[3];
+    int tries = 0, is_quiet = 0;
     if (path == NULL || live == NULL) return;
-    /* Other threads may go on: their changes must not come between the three. */
+    /* Other threads may go on: no call of theirs may be under way while the three are read. The
+       library's own work lies around such a call, so its numbers may be late by one that another
+       thread is in: a difference counts if it is still there after a second. */
     do {
-        at[0] = bytes, at[1] = blocks, at[2] = mapped;
+        if (tries > 0) usleep(1000);
+        calls = now(&ended);
+        if (calls != now(&begun)) continue;
+        at[0] = now(&bytes), at[1] = now(&blocks), at[2] = now(&mapped);
         if (!live(&tracked_bytes, &tracked_blocks)) return;
         glibc = mallinfo2();
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    } while (at[0] != bytes || at[1] != blocks || at[2] != mapped);
-    char line[200];
-    int length = snprintf(line, sizeof line, "%ld %ld %ld %llu %llu %zu\n", at[0], at[1], at[2],
+        if (calls != now(&begun)) continue;
+        is_quiet = 1;
+        if ((long)tracked_bytes == at[0] && (long)tracked_blocks == at[1]) break;
+    } while (++tries < 1000);
+    char line[200] = "other threads never stopped allocating\n";
+    int length = (int)strlen(line);
+    if (is_quiet) {
+        length = snprintf(line, sizeof line, "%ld %ld %ld %llu %llu %zu\n", at[0], at[1], at[2],
                           (unsigned long long)tracked_bytes, (unsigned long long)tracked_blocks,
                           glibc.uordblks + glibc.hblkhd);
+    }
     int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (file >= 0 && write(file, line, (size_t)length) == length) close(file);
 }
