@@ -240,6 +240,9 @@ fn what_is_mistyped_is_corrected() {
     assert!(group.contains("tip: a similar command exists: `about-memory heap census`"), "{group}");
     let group = said(&["heap", "nothing", "report.json"]);
     assert!(group.contains("tip: `about-memory heap --help` lists the commands"), "{group}");
+    let two = said(&["heap", "report.json", "report.json"]);
+    let tip = "tip: to compare two: `about-memory heap diff report.json report.json`";
+    assert!(two.contains(tip), "{two}");
     assert!(said(&["diff", "report.json", "--sinse", "b"]).contains("'--since'"));
     assert!(said(&["report.json", "--units", "byte"]).contains("'bytes'"));
     assert!(!said(&["none.json"]).contains("tip:"));

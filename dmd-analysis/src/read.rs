@@ -7,6 +7,7 @@
 mod error;
 mod extension;
 mod holder;
+pub(crate) mod input;
 mod keys;
 mod model;
 pub(crate) mod scanned;
@@ -22,9 +23,10 @@ pub use extension::{
 };
 pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 pub use model::{
-    Block, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
+    Block, BlockKind, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
 };
 pub use unpack::DEFAULT_LIMIT;
+use unpack::Unpacked;
 pub(crate) use unpack::Unpacker;
 
 /// Reads the dump in a file.
@@ -33,27 +35,28 @@ pub(crate) use unpack::Unpacker;
 ///
 /// If the file cannot be read, or if it is not a dump. The message does not contain the path.
 pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
-    let file = std::fs::File::open(path).map_err(ReadError::Io)?;
-    let size = file.metadata().map_err(ReadError::Io)?.len().min(DEFAULT_LIMIT);
-    read_slice(&unpack::unpack(file, usize::try_from(size).unwrap_or(0), DEFAULT_LIMIT)?)
+    read(std::fs::File::open(path).map_err(ReadError::Io)?, DEFAULT_LIMIT)
 }
 
-/// Reads a dump of at most `limit` bytes when unpacked.
+/// Reads a dump whose JSON has at most `limit` bytes when unpacked. The blocks of a scan follow the
+/// JSON; they are read one after the other, as many as there are.
 ///
 /// # Errors
 ///
 /// If the input cannot be read, is not a dump, or is larger than `limit`.
 pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
-    read_slice(&unpack::unpack(input, 0, limit)?)
+    let mut input = Unpacked::open(input)?;
+    let json = input.json(limit)?;
+    wire::parse(&json, &mut input)
 }
 
-/// Returns the JSON text of a dump that may be gzipped.
+/// Returns the bytes of a dump that may be gzipped.
 ///
 /// # Errors
 ///
 /// If the input cannot be read, is damaged, or is larger than [`DEFAULT_LIMIT`] when unpacked.
 pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
-    unpack::unpack(input, 0, DEFAULT_LIMIT)
+    Unpacked::open(input)?.whole(DEFAULT_LIMIT)
 }
 
 /// Reads a dump from its JSON text.
@@ -74,7 +77,8 @@ pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
 /// # Ok::<(), memreport_analysis::read::ReadError>(())
 /// ```
 pub fn read_slice(json: &[u8]) -> Result<Dump, ReadError> {
-    wire::parse(json)
+    let (json, blocks) = scanned::split(json);
+    wire::parse(json, &mut blocks.unwrap_or_default())
 }
 
 #[cfg(test)]

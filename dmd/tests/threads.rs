@@ -28,7 +28,7 @@ fn ended_threads_share_numbers_and_a_dump_states_it() {
     assert!(threads.len() < 1100, "{} threads", threads.len());
     let of_size = |size: u64| {
         let blocks = dump.blocks.iter().filter(move |block| block.req == size);
-        blocks.map(|block| (block.num, block.thread)).collect::<Vec<_>>()
+        blocks.map(|block| (block.num, block.kind.thread)).collect::<Vec<_>>()
     };
     let blocks: u64 = of_size(77_002).iter().map(|(num, _)| *num).sum();
     assert_eq!(blocks, 3000);

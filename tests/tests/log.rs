@@ -33,8 +33,10 @@ fn a_dump_says_how_old_blocks_are() {
         let dump = memreport_analysis::read::read_file(&beside).expect("a dump");
         assert!(dump.extension.as_ref().is_some_and(|ours| ours.times));
         let of = |size: u64| dump.blocks.iter().filter(move |block| block.req == size);
-        let youngest = of(10_000).filter_map(|block| block.age_ms).min().expect("they have ages");
-        let oldest = of(20_000).filter_map(|block| block.age_ms).max().expect("they have ages");
+        let youngest =
+            of(10_000).filter_map(|block| block.kind.age_ms).min().expect("they have ages");
+        let oldest =
+            of(20_000).filter_map(|block| block.kind.age_ms).max().expect("they have ages");
         // An age class is up to 9 % below the age.
         assert!(youngest >= 400 * 91 / 100, "{youngest} ms");
         assert!(oldest + 300 < youngest * 110 / 100, "{oldest} and {youngest} ms");
@@ -42,7 +44,7 @@ fn a_dump_says_how_old_blocks_are() {
         assert_eq!(of(10_000).map(|block| block.num).sum::<u64>(), 50);
         // All of them are made within a few milliseconds.
         assert!(mode == "scan" || groups < 10, "{groups} groups");
-        assert!(dump.blocks.iter().all(|block| block.age_ms.is_some()));
+        assert!(dump.blocks.iter().all(|block| block.kind.age_ms.is_some()));
         for path in [report, beside] {
             std::fs::remove_file(path).expect("it was written");
         }

@@ -39,7 +39,7 @@ fn read(path: &Path) -> Dump {
 
 /// Returns the records of live blocks of this many requested bytes.
 fn of_size(dump: &Dump, req: u64) -> Vec<&Block> {
-    dump.blocks.iter().filter(|block| block.req == req && !block.freed).collect()
+    dump.blocks.iter().filter(|block| block.req == req && !block.kind.freed).collect()
 }
 
 fn count(blocks: &[&Block]) -> u64 {
@@ -62,7 +62,7 @@ fn partial_stacks_are_sampled_by_size_and_the_counts_stay_exact() {
         let blocks = of_size(&dump, req);
         assert!(count(&blocks) >= 10_000, "{req}: {}", count(&blocks));
         let with_stack: Vec<_> =
-            blocks.iter().copied().filter(|block| block.alloc.is_some()).collect();
+            blocks.iter().copied().filter(|block| block.kind.alloc.is_some()).collect();
         let share = count(&with_stack) as f64 / count(&blocks) as f64;
         // Five standard deviations of ten thousand samples are 0.025 at most. Usable sizes are
         // those of glibc: 24, 136, 1032.
@@ -77,7 +77,7 @@ fn a_full_dump_has_a_stack_for_every_block_and_one_without_has_none() {
         balances(&printed);
         let blocks = of_size(&dump, 1024);
         assert!(count(&blocks) >= 10_000);
-        assert!(blocks.iter().all(|block| block.alloc.is_some() == has_stacks), "{variable}");
+        assert!(blocks.iter().all(|block| block.kind.alloc.is_some() == has_stacks), "{variable}");
         let reported = blocks.iter().copied().filter(|block| dump.reports(block).is_some());
         assert_eq!(count(&reported.collect::<Vec<_>>()), 10_000);
     }
@@ -89,7 +89,7 @@ fn freed_blocks_are_counted_with_and_without_stacks() {
         let (dump, printed) = run("short-lived", &format!("--mode=cumulative --stacks={stacks}"));
         balances(&printed);
         let freed = |req| {
-            let blocks = dump.blocks.iter().filter(|block| block.req == req && block.freed);
+            let blocks = dump.blocks.iter().filter(|block| block.req == req && block.kind.freed);
             blocks.map(|block| block.num).sum::<u64>()
         };
         // Each step of a reallocation counts as a freed block.
@@ -108,8 +108,8 @@ fn a_scan_has_addresses_and_contents() {
         let found: Vec<_> = dump
             .contents
             .iter()
-            .filter(|contents| dump.blocks[contents.block].req == req)
-            .map(|contents| (dump.blocks[contents.block].addr, dump.words(contents)))
+            .filter(|contents| dump.blocks[contents.block()].req == req)
+            .map(|contents| (dump.blocks[contents.block()].addr, dump.words(contents)))
             .collect();
         assert_eq!(found.len(), 1, "{req}");
         found[0]
@@ -120,7 +120,7 @@ fn a_scan_has_addresses_and_contents() {
     assert_eq!((words.len(), words[7]), (100, target.expect("a scan has addresses").get()));
     assert_eq!((words[8], words[99]), (0, u64::MAX));
     // A scan keeps all stacks, whatever the other options.
-    assert!(of_size(&dump, 800)[0].alloc.is_some());
+    assert!(of_size(&dump, 800)[0].kind.alloc.is_some());
     let addresses: Vec<_> = dump.blocks.iter().map(|block| block.addr).collect();
     assert!(addresses.is_sorted() && addresses.iter().all(Option::is_some));
 }
@@ -163,7 +163,7 @@ fn a_profile_estimates_all_blocks_from_a_sample() {
     // Weights restore the number of each size.
     for (req, spread) in [(16, 0.5), (128, 0.25), (1024, 0.1)] {
         let blocks = of_size(&dump, req);
-        let number: f64 = blocks.iter().map(|block| block.num as f64 * block.weight).sum();
+        let number: f64 = blocks.iter().map(|block| block.num as f64 * block.kind.weight).sum();
         assert!((number / 100_000.0 - 1.0).abs() < spread, "{req}: {number}");
     }
 }

@@ -17,7 +17,7 @@ fn is_own(function: &str) -> bool {
 
 /// Returns the functions of the tracker in the stacks of a dump, and the number of stacks.
 fn own_functions(dump: &Dump) -> (BTreeSet<String>, usize) {
-    let stacks: BTreeSet<_> = dump.blocks.iter().filter_map(|block| block.alloc).collect();
+    let stacks: BTreeSet<_> = dump.blocks.iter().filter_map(|block| block.kind.alloc).collect();
     let frames = stacks.iter().flat_map(|stack| dump.trace(*stack));
     let functions = frames.filter_map(|frame| {
         let symbol = dump.frames[frame.index()].symbol.as_ref()?;

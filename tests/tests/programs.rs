@@ -89,7 +89,7 @@ fn without_numbers(text: &str) -> String {
 }
 
 fn planted(dump: &Dump) -> u64 {
-    let live = dump.blocks.iter().filter(|block| block.req == SIZE && !block.freed);
+    let live = dump.blocks.iter().filter(|block| block.req == SIZE && !block.kind.freed);
     live.map(|block| block.num).sum()
 }
 
@@ -214,7 +214,7 @@ fn ten_thousand_frames_are_cut_and_that_is_said() {
     let runs = holds("deep", 6, &[]);
     let dump = runs[2].dump("own");
     let block = dump.blocks.iter().find(|block| block.req == SIZE).expect("it was planted");
-    let frames = dump.trace(block.alloc.expect("it has a stack"));
+    let frames = dump.trace(block.kind.alloc.expect("it has a stack"));
     assert!((100..10_000).contains(&frames.len()), "{} frames", frames.len());
     let text = std::fs::read_to_string(runs[2].folder.join("own.dmd.json")).expect("it was read");
     let dump: serde_json::Value = serde_json::from_str(&text).expect("it was read");

@@ -56,7 +56,7 @@ impl Known {
         Symboliser::new(Options::default()).symbolicate(&mut dump);
         assert_eq!(dump.blocks.len(), one_each.blocks.len());
         let functions = dump.blocks.iter().map(|block| {
-            let trace = block.alloc.map(|trace| dump.trace(trace)).unwrap_or_default();
+            let trace = block.kind.alloc.map(|trace| dump.trace(trace)).unwrap_or_default();
             trace.iter().map(|frame| format!("{}\n", dump.frames[frame.index()].text)).collect()
         });
         let functions = one_each.blocks.iter().map(|block| block.site).zip(functions).collect();
@@ -111,7 +111,7 @@ fn freed_by(recording: &Recording) -> Vec<(Vec<String>, u64)> {
     let mut dump = read_slice(&recording.dump(Which::Freed)).expect("our own dump");
     Symboliser::new(Options::default()).symbolicate(&mut dump);
     let name = |frame: &FrameId| dump.frames[frame.index()].text.to_string();
-    let stack = |block: &Block| match block.alloc {
+    let stack = |block: &Block| match block.kind.alloc {
         Some(trace) => dump.trace(trace).iter().map(name).collect(),
         None => Vec::new(),
     };

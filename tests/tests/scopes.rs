@@ -79,7 +79,7 @@ fn requested_by_kind(dump: &Dump, kinds: &[String]) -> Vec<Requested> {
         let kind = usize::try_from(block.req / 2 % 3).expect("small");
         let bytes = block.req * block.num;
         requested[kind].all += bytes;
-        if scopes.scope_names(block.scope).first() == Some(&&*kinds[kind]) {
+        if scopes.scope_names(block.kind.scope).first() == Some(&&*kinds[kind]) {
             requested[kind].right += bytes;
         }
     }

@@ -1,6 +1,6 @@
 //! Benchmarks by name: each prints a table, then a line of JSON for each figure.
 
-mod figure;
+pub(crate) mod figure;
 mod process;
 mod overhead;
 mod stacks;

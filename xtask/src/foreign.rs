@@ -9,6 +9,8 @@
 
 mod c_libraries;
 mod figures;
+mod production;
+mod sources;
 mod stories;
 mod subject;
 pub(crate) mod tasks;
@@ -54,6 +56,9 @@ impl Bench {
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     if let ["stories", wanted @ ..] = args {
         return stories::run(wanted, &Bench::new()?, out);
+    }
+    if let ["production", minutes @ ..] = args {
+        return production::run(minutes, &Bench::new()?, out);
     }
     if let ["c-libraries", wanted @ ..] = args {
         return match wanted {

@@ -34,11 +34,24 @@ pub(super) fn name_similar_command(
     }
 }
 
-/// Returns the error for words such as `heap cencus FILE`, where clap takes the second for a file
-/// and says that the third conflicts with it; `None` if the second is a command or a file.
+/// Returns the error for words such as `heap cencus FILE` and `heap FILE FILE`, where clap takes the
+/// second for a file and says that the third conflicts with it; `None` for other words.
 pub(super) fn unknown_command(words: &[OsString], commands: &clap::Command) -> Option<clap::Error> {
     let group = commands.find_subcommand(words.get(1)?)?;
     let word = words.get(2)?.to_str()?;
+    if let [file, other] = words.get(2..4)?
+        && group.find_subcommand("diff").is_some()
+        && [file, other].iter().all(|file| Path::new(file).exists())
+    {
+        let group = group.get_name();
+        let (file, other) = (file.display(), other.display());
+        return Some(clap::Error::raw(
+            ErrorKind::InvalidSubcommand,
+            format!(
+                "`{group}` shows one file\n\n  tip: to compare two: `about-memory {group} diff {file} {other}`\n"
+            ),
+        ));
+    }
     if !group.has_subcommands()
         || word.starts_with('-')
         || group.find_subcommand(word).is_some()

@@ -34,7 +34,8 @@ fn every_command_refuses_what_is_no_dump_in_the_same_words() {
     gzip.write_all(whole.as_bytes()).unwrap();
     let gzip = gzip.finish().unwrap();
     let version = whole.replace("\"version\":5", "\"version\":6");
-    let table: [(&[u8], &str); 5] = [
+    let table: [(&[u8], &str); 6] = [
+        (b"", "about-memory: d.json: the dump is empty; was it read while it was being written?"),
         (
             &whole.as_bytes()[..whole.len() / 2],
             "about-memory: d.json: dump that ends in the middle, at line 1: the program stopped while writing it, or the \

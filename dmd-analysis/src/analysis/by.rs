@@ -115,7 +115,7 @@ impl<'d> DumpBlocks<'d> {
     }
 
     fn site_of(&self, block: &Block) -> &'d Site {
-        self.sites.get(block.alloc)
+        self.sites.get(block.kind.alloc)
     }
 }
 
@@ -131,7 +131,7 @@ impl Attributes for DumpBlocks<'_> {
     }
 
     fn age_ms(&self, block: &Block) -> Option<u64> {
-        block.age_ms
+        block.kind.age_ms
     }
 
     fn reporters(&mut self, block: &Block) -> Vec<String> {
@@ -143,12 +143,12 @@ impl Attributes for DumpBlocks<'_> {
     }
 
     fn scopes(&mut self, block: &Block) -> Vec<String> {
-        let names = self.dump.extension.as_ref().map(|ours| ours.scope_names(block.scope));
+        let names = self.dump.extension.as_ref().map(|ours| ours.scope_names(block.kind.scope));
         names.unwrap_or_default().into_iter().map(str::to_owned).collect()
     }
 
     fn thread(&mut self, block: &Block) -> Option<String> {
-        block.thread.map(|id| thread_name(self.dump, id))
+        block.kind.thread.map(|id| thread_name(self.dump, id))
     }
 
     fn type_name(&mut self, block: &Block) -> Option<String> {
@@ -160,11 +160,12 @@ impl Attributes for DumpBlocks<'_> {
 
     fn stack(&mut self, block: &Block, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
         let site = self.site_of(block);
-        let stack = self.stacks.entry(CutStack { trace: block.alloc?, cut }).or_insert_with(|| {
-            let frames = cut.apply(site.frames.iter().collect());
-            let frames: Arc<[_]> = frames.iter().map(|frame| frame.as_str().into()).collect();
-            (!frames.is_empty()).then_some(frames)
-        });
+        let stack =
+            self.stacks.entry(CutStack { trace: block.kind.alloc?, cut }).or_insert_with(|| {
+                let frames = cut.apply(site.frames.iter().collect());
+                let frames: Arc<[_]> = frames.iter().map(|frame| frame.as_str().into()).collect();
+                (!frames.is_empty()).then_some(frames)
+            });
         stack.clone()
     }
 
@@ -174,7 +175,7 @@ impl Attributes for DumpBlocks<'_> {
     }
 
     fn file(&mut self, block: &Block) -> Option<String> {
-        let (dump, style, trace) = (self.dump, &self.style, block.alloc?);
+        let (dump, style, trace) = (self.dump, &self.style, block.kind.alloc?);
         let file = self.files.entry(trace).or_insert_with(|| {
             let frames = without_library(dump, dump.trace(trace));
             let file = frames.iter().find(|parts| Parts::is_own(parts))?.file?;

@@ -36,7 +36,7 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     for (index, block) in dump.blocks.iter().enumerate() {
         heap.add_weighted(block);
         let reports = dump.reports(block);
-        let site = sites.of(block.alloc);
+        let site = sites.of(block.kind.alloc);
         let class = class(mode, reports);
         let blocks = by_place.entry((class, site, reports.unwrap_or(&[]))).or_default();
         blocks.totals.add_weighted(block);

@@ -56,7 +56,7 @@ pub struct FileOptions {
 #[must_use]
 pub fn of_dump(dump: &Dump, breakdown: &Breakdown, options: &FileOptions) -> Census {
     // A census counts live blocks only.
-    let live = dump.blocks.iter().filter(|block| !block.freed);
+    let live = dump.blocks.iter().filter(|block| !block.kind.freed);
     let mut census = count(dump, live, breakdown, options);
     if let Some(ours) = &dump.extension {
         census.add_untracked(ours.untracked.blocks, ours.untracked.bytes);
@@ -88,7 +88,7 @@ pub fn of_reachable(
     options: &FileOptions,
 ) -> Result<ReachableCensus, ClampError> {
     let reached = reachable_blocks(dump)?;
-    let blocks = || dump.blocks.iter().zip(&reached).filter(|(block, _)| !block.freed);
+    let blocks = || dump.blocks.iter().zip(&reached).filter(|(block, _)| !block.kind.freed);
     let chosen = blocks().filter(|(_, reached)| **reached).map(|(block, _)| block);
     let census = count(dump, chosen, breakdown, options);
     let mut unreachable = Sum::default();
@@ -156,16 +156,16 @@ impl<'d> File<'d> {
         let reports = self.dump.reports(block);
         let size = BlockSize { requested: block.req, slop: block.slop };
         Item {
-            amount: Amount::new(block.num, size, block.weight),
+            amount: Amount::new(block.num, size, block.kind.weight),
             size: block.usable(),
             slop: block.slop,
             state: analysis::class(self.mode, reports).into(),
-            stack: block.alloc.map_or(0, |trace| number(trace.index())),
+            stack: block.kind.alloc.map_or(0, |trace| number(trace.index())),
             // In some dumps the numbers of threads begin at 0.
-            thread: block.thread.map_or(0, |thread| thread.saturating_add(1)),
-            scope: block.scope,
+            thread: block.kind.thread.map_or(0, |thread| thread.saturating_add(1)),
+            scope: block.kind.scope,
             reports: reports.map_or(0, |reports| self.reports_number(reports, block)),
-            age_ms: block.age_ms,
+            age_ms: block.kind.age_ms,
             address: block.addr.map(std::num::NonZeroU64::get),
         }
     }

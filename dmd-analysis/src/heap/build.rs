@@ -96,7 +96,7 @@ impl<'d> Builder<'d> {
         });
         let row = &mut rows[at];
         row.allocated.add_weighted(block);
-        if amounts != Amounts::Allocated && !block.freed {
+        if amounts != Amounts::Allocated && !block.kind.freed {
             row.live.add_weighted(block);
         }
     }
@@ -122,13 +122,14 @@ impl<'d> Builder<'d> {
 
     /// Returns the kind of a block.
     pub(super) fn kind(&mut self, block: &Block, class: Class) -> Kind {
-        let StackAndType { stack, block_type } = self.stack_and_type(block.alloc, block.scope);
-        let thread = block.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
-        let scope = self.scope(block.scope);
+        let StackAndType { stack, block_type } =
+            self.stack_and_type(block.kind.alloc, block.kind.scope);
+        let thread = block.kind.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
+        let scope = self.scope(block.kind.scope);
         let ours = self.dump.extension.as_ref().filter(|_| self.by_span);
-        let span = ours.and_then(|ours| ours.span_ids(block.scope));
+        let span = ours.and_then(|ours| ours.span_ids(block.kind.scope));
         let (reports, size) = (self.reports(block), block.usable());
-        let age_ms = block.age_ms.filter(|_| self.by_age).map(octave);
+        let age_ms = block.kind.age_ms.filter(|_| self.by_age).map(octave);
         Kind { stack, class, block_type, thread, scope, span, reports, size, age_ms }
     }
 

@@ -1,5 +1,6 @@
 //! Finds the holders of each block: from the roots on, the strongest pointers first.
 
+mod layouts;
 pub(super) mod stack_types;
 mod unused;
 
@@ -15,6 +16,7 @@ use crate::retention::graph::cycles::loose_cycles;
 use super::layout::{Layout, Pointee, Words};
 use super::roots::{Roots, Source, Word};
 use super::shape::{LabelId, STRENGTHS, Shapes, Strength};
+use layouts::{LayoutId, Layouts};
 use stack_types::StackTypes;
 use unused::Unused;
 
@@ -52,7 +54,7 @@ pub(super) enum Rank {
 struct Pending {
     from: u32,
     to: u32,
-    layout: Option<Layout>,
+    layout: LayoutId,
 }
 
 /// The holders and the layout of each block.
@@ -70,7 +72,7 @@ pub(super) struct Claims<'a, 'd, 't> {
     ranks: Vec<Rank>,
     /// By block: whether its way begins at a stack or a register.
     is_below_stack: Vec<bool>,
-    pub(super) layouts: Vec<Option<Layout>>,
+    pub(super) layouts: Layouts,
     generations: Vec<u8>,
     queues: [VecDeque<Pending>; STRENGTHS],
     /// The weakest pointers that are followed so far.
@@ -106,7 +108,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             reached_from: vec![NONE; blocks],
             ranks: vec![Rank::default(); blocks],
             is_below_stack: vec![false; blocks],
-            layouts: vec![None; blocks],
+            layouts: Layouts::new(blocks),
             generations: vec![0; blocks],
             queues: Default::default(),
             weakest: Strength::Weak,
@@ -193,8 +195,9 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         let is_new = self.reached_from[to as usize] == NONE;
         // An owner knows the type better than what reached the block first.
         let is_better =
-            strength <= Strength::Raw && layout.is_some() && self.layouts[to as usize].is_none();
+            strength <= Strength::Raw && layout.is_some() && !self.layouts.id(to).is_some();
         if is_new || is_better {
+            let layout = self.layouts.number(layout);
             self.queues[strength as usize].push_back(Pending { from, to, layout });
         }
     }
@@ -215,10 +218,13 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
                 self.is_below_stack[at] = strength == Strength::StackWord as usize
                     || self.is_below_stack.get(pending.from as usize).is_some_and(|below| *below);
                 self.order.push(pending.to);
-                let by_stack = || self.by_stack(pending.to);
-                self.layouts[at] = pending.layout.or_else(by_stack);
-            } else if let (Some(layout), None) = (pending.layout, self.layouts[at]) {
-                self.layouts[at] = Some(layout);
+                let layout = match pending.layout {
+                    LayoutId::NONE => self.by_stack(pending.to),
+                    known => known,
+                };
+                self.layouts.set(pending.to, layout);
+            } else if pending.layout.is_some() && !self.layouts.id(pending.to).is_some() {
+                self.layouts.set(pending.to, pending.layout);
                 self.generations[at] = self.generations[at].saturating_add(1);
             } else {
                 continue;
@@ -243,10 +249,10 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         self.ranks.get(node as usize).copied().unwrap_or(outside)
     }
 
-    fn by_stack(&self, block: u32) -> Option<Layout> {
+    fn by_stack(&mut self, block: u32) -> LayoutId {
         let of = &self.dump.blocks[block as usize];
-        let layout = self.stack_types.layout(of)?;
-        layout.fits(&self.shapes, of.usable()).then_some(layout)
+        let layout = self.stack_types.layout(of);
+        self.layouts.number(layout.filter(|layout| layout.fits(&self.shapes, of.usable())))
     }
 
     /// Pushes the pointers of a block.
@@ -254,7 +260,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         let words = Words(self.ranges.words_of(self.dump, block));
         // By word: whether it is a pointer of the type.
         let mut typed: Vec<u64> = Vec::new();
-        if let Some(layout) = self.layouts[block as usize] {
+        if let Some(layout) = self.layouts.get(block) {
             let mut slots = Vec::new();
             layout.each_slot(&mut self.shapes, words, &mut |start, slot| {
                 let at = start.saturating_add(slot.offset);
@@ -295,8 +301,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             true => Strength::UnlikelyWord,
             false => Strength::Word,
         };
-        let unused =
-            self.layouts[block as usize].map(|layout| Unused::of(layout, &self.shapes, words));
+        let unused = self.layouts.get(block).map(|layout| Unused::of(layout, &self.shapes, words));
         for (at, to) in others {
             let is_stale = unused.as_ref().is_some_and(|unused| unused.has(at));
             if is_stale && !self.has_all_roots {
@@ -309,13 +314,13 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
 
     /// Returns whether a block is a buffer of pointers that do not count as holders.
     fn is_list(&self, block: u32) -> bool {
-        let site = self.sites.get(self.dump.blocks[block as usize].alloc);
+        let site = self.sites.get(self.dump.blocks[block as usize].kind.alloc);
         stack_types::elements(&site.block_type).is_some_and(|of| self.shapes.is_excluded(of))
     }
 
     /// Returns whether a block has bytes or a text by the stack that allocated it.
     fn is_text(&self, block: u32) -> bool {
-        let site = self.sites.get(self.dump.blocks[block as usize].alloc);
+        let site = self.sites.get(self.dump.blocks[block as usize].kind.alloc);
         stack_types::is_text(&site.block_type)
     }
 

@@ -7,7 +7,7 @@ use crate::symbols::types::TypeId;
 use super::shape::{Count, Part, Role, Shapes, Slot, Target};
 
 /// The layout of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Layout {
     /// A value, from an offset on.
     Value { of: TypeId, at: u64 },

@@ -209,8 +209,8 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         }
         let bytes = block.usable().saturating_mul(block.num);
         let words = Words(self.ranges.words_of(self.dump, number));
-        let layout = self.claims.layouts[number as usize];
-        let is_known = matches!(self.sites.get(block.alloc).block_type, BlockType::Known(_));
+        let layout = self.claims.layouts.get(number);
+        let is_known = matches!(self.sites.get(block.kind.alloc).block_type, BlockType::Known(_));
         let shapes = &mut self.claims.shapes;
         let sums = &mut self.list[row].sums;
         sums.blocks = sums.blocks.saturating_add(block.num);
@@ -236,8 +236,8 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
 
     /// Returns the type of a block in words: by its stack, or else by its layout.
     fn type_text(&self, block: u32) -> String {
-        let site = self.sites.get(self.dump.blocks[block as usize].alloc);
-        match (&site.block_type, self.claims.layouts[block as usize]) {
+        let site = self.sites.get(self.dump.blocks[block as usize].kind.alloc);
+        match (&site.block_type, self.claims.layouts.get(block)) {
             (BlockType::Known(name), _) => short(name),
             (_, Some(layout)) => layout_text(&self.claims.shapes, layout),
             (other, None) => other.describe(),
@@ -249,7 +249,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         if !name.contains("dyn ") {
             return None;
         }
-        let Layout::Value { of, .. } = self.claims.layouts[block as usize]? else { return None };
+        let Layout::Value { of, .. } = self.claims.layouts.get(block)? else { return None };
         let name = short(self.claims.shapes.types.name(of));
         Some(shared_value(&name).map(str::to_owned).unwrap_or(name))
     }

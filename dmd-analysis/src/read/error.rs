@@ -14,6 +14,8 @@ pub enum ReadError {
     Bomb(io::Error),
     /// The unpacked dump is larger than this limit in bytes.
     TooLarge(u64),
+    /// There is no text at all.
+    Empty,
     /// The text ends before the dump does.
     Truncated {
         /// The line at which it ends, from 1.
@@ -103,6 +105,7 @@ impl fmt::Display for ReadError {
                     "dump of more than {limit} bytes once unpacked: check that it is one, or raise the limit"
                 )
             }
+            Self::Empty => f.write_str("the dump is empty; was it read while it was being written?"),
             Self::Truncated { line } => {
                 write!(
                     f,

@@ -43,14 +43,14 @@ impl Dump {
     /// Returns the stacks that reported a block, or `None` if none did.
     #[must_use]
     pub fn reports(&self, block: &Block) -> Option<&[TraceId]> {
-        let reports = block.reports.as_ref()?;
+        let reports = block.kind.reports.as_ref()?;
         Some(&self.reports[reports.start as usize..reports.end as usize])
     }
 
     /// Returns the words of a block's contents.
     #[must_use]
     pub fn words(&self, contents: &Contents) -> &[u64] {
-        &self.words[contents.words.clone()]
+        &self.words[contents.range()]
     }
 }
 
@@ -89,6 +89,13 @@ pub struct Block {
     pub num: u64,
     /// The address of its first byte (scan mode).
     pub addr: Option<NonZeroU64>,
+    /// Where the block comes from, and what became of it: the same for many blocks.
+    pub kind: Arc<BlockKind>,
+}
+
+/// What blocks of different sizes may have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockKind {
     /// The stack that allocated it, if one was recorded.
     pub alloc: Option<TraceId>,
     /// The number of the thread that allocated it, in the extension's threads.
@@ -109,6 +116,23 @@ pub struct Block {
     pub(crate) reports: Option<Range<u32>>,
 }
 
+impl Default for BlockKind {
+    /// Returns the kind of blocks of which nothing is known; none is sampled.
+    fn default() -> Self {
+        Self {
+            alloc: None,
+            thread: None,
+            scope: 0,
+            weight: 1.0,
+            age_ms: None,
+            freed: false,
+            held_by: None,
+            is_held_through: false,
+            reports: None,
+        }
+    }
+}
+
 impl Block {
     /// Returns the bytes that the program can use: requested bytes and slop.
     #[must_use]
@@ -117,12 +141,35 @@ impl Block {
     }
 }
 
-/// The contents of one block, as a range of words.
+/// The contents of one block, as a range of words: of a block of more than 32 GiB, those of its
+/// beginning.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    /// The index of the block in [`Dump::blocks`].
-    pub block: usize,
-    pub(crate) words: Range<usize>,
+    block: u32,
+    count: u32,
+    start: usize,
+}
+
+impl Contents {
+    pub(super) fn new(block: usize, words: Range<usize>) -> Self {
+        let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self { block: short(block), count: short(words.len()), start: words.start }
+    }
+
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.start..self.start + self.count as usize
+    }
+
+    /// Leaves the last word out.
+    pub(crate) fn drop_last(&mut self) {
+        self.count = self.count.saturating_sub(1);
+    }
+
+    /// Returns the index of the block in [`Dump::blocks`].
+    #[must_use]
+    pub fn block(&self) -> usize {
+        self.block as usize
+    }
 }
 
 /// A stack of the dump.

@@ -4,13 +4,19 @@
 //! digit first: the distance of its address from the one before, its requested bytes, its slop, and
 //! twice the index of its kind, plus one if its words follow.
 
+use std::io;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use super::error::ReadError;
+use super::input::Input;
 use super::model::{Block, Contents, Dump};
 
 /// The size of a word of contents in bytes.
 const WORD: u64 = 8;
+
+/// The most bytes of the four numbers of a block.
+const LONGEST: usize = 4 * 10;
 
 /// Splits a dump into its JSON and the blocks behind it; `None` if there are none.
 pub(crate) fn split(dump: &[u8]) -> (&[u8], Option<&[u8]>) {
@@ -21,77 +27,152 @@ pub(crate) fn split(dump: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 /// A block of a scan, as it stands in the dump.
-pub(crate) struct ScannedBlock<'d> {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScannedBlock {
     pub(crate) address: u64,
     pub(crate) req: u64,
     pub(crate) slop: u64,
     /// The index of its kind in `blockList`.
     pub(crate) kind: usize,
-    /// Its contents in words of 8 bytes; `None` if they could not be read.
-    pub(crate) words: Option<&'d [u8]>,
 }
 
-/// Calls `visit` for each block. `visit` returns `None` for a block whose kind it does not know.
-pub(crate) fn for_each<'d>(
+/// The blocks of a scan, one after the other.
+pub(crate) struct Scanned<'i, I> {
+    input: &'i mut I,
     count: u64,
-    mut input: &'d [u8],
-    mut visit: impl FnMut(ScannedBlock<'d>) -> Option<()>,
-) -> Result<(), ReadError> {
-    let mut before = 0;
-    for index in 0..count {
-        let block = block(&mut input, before);
-        let block = block.ok_or(ReadError::CutBlocks { index, count })?;
-        before = block.address;
-        visit(block).ok_or(ReadError::BadBlock { index })?;
+    /// The number of blocks that have been read.
+    read: u64,
+    /// The address of the last one.
+    before: u64,
+}
+
+impl<'i, I: Input> Scanned<'i, I> {
+    pub(crate) fn new(count: u64, input: &'i mut I) -> Self {
+        Self { input, count, read: 0, before: 0 }
     }
-    if input.is_empty() { Ok(()) } else { Err(ReadError::BadBlock { index: count }) }
-}
 
-/// Reads the block behind the one at address `before`.
-fn block<'d>(input: &mut &'d [u8], before: u64) -> Option<ScannedBlock<'d>> {
-    let address = before.wrapping_add(number(input)?);
-    let (req, slop, kind) = (number(input)?, number(input)?, number(input)?);
-    let words = match kind & 1 {
-        0 => None,
-        _ => Some(input.split_off(..usize::try_from(req / WORD * WORD).ok()?)?),
-    };
-    Some(ScannedBlock { address, req, slop, kind: usize::try_from(kind >> 1).ok()?, words })
-}
+    /// Reads the next block and appends the words of its contents; none if they could not be read.
+    /// Returns `None` behind the last block.
+    pub(crate) fn next(&mut self, words: &mut Vec<u64>) -> Result<Option<ScannedBlock>, ReadError> {
+        let read = match self.read == self.count {
+            true => self.end(),
+            false => self.block(words).map(|block| Some(block.ok_or_else(|| self.cut()))),
+        };
+        let block = read.map_err(|error| self.input.error(error))?.transpose()?;
+        self.read += u64::from(block.is_some());
+        Ok(block)
+    }
 
-/// Returns the words of a block's contents.
-pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes.chunks_exact(8).map(|word| word.try_into().map(u64::from_le_bytes).unwrap_or_default())
-}
+    /// Returns the error for a damaged block: the last one that was read.
+    pub(crate) fn damaged(&self) -> ReadError {
+        ReadError::BadBlock { index: self.read.saturating_sub(1) }
+    }
 
-/// Replaces the kinds of blocks, which the dump has so far, by this many blocks.
-pub(super) fn read(dump: &mut Dump, count: u64, input: &[u8]) -> Result<(), ReadError> {
-    let kinds = std::mem::take(&mut dump.blocks);
-    for_each(count, input, |block| {
-        let ScannedBlock { address, req, slop, kind, words: bytes } = block;
-        // A block without a whole word has no contents.
-        if let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
-            let start = dump.words.len();
-            dump.words.extend(words(bytes));
-            let words = start..dump.words.len();
-            dump.contents.push(Contents { block: dump.blocks.len(), words });
+    fn cut(&self) -> ReadError {
+        ReadError::CutBlocks { index: self.read, count: self.count }
+    }
+
+    /// Checks that nothing follows the last block.
+    fn end(&mut self) -> io::Result<Option<Result<ScannedBlock, ReadError>>> {
+        let is_at_end = self.input.fill_buf()?.is_empty();
+        Ok((!is_at_end).then_some(Err(ReadError::BadBlock { index: self.count })))
+    }
+
+    /// Reads a block; `None` if the input ends in it.
+    fn block(&mut self, words: &mut Vec<u64>) -> io::Result<Option<ScannedBlock>> {
+        let Some([distance, req, slop, kind]) = self.numbers()? else { return Ok(None) };
+        if kind & 1 == 1 && !self.words(req / WORD, words)? {
+            return Ok(None);
         }
-        let kind = kinds.get(kind)?.clone();
-        dump.blocks.push(Block { req, slop, addr: NonZeroU64::new(address), ..kind });
-        Some(())
-    })
+        let address = self.before.wrapping_add(distance);
+        self.before = address;
+        Ok(usize::try_from(kind >> 1).ok().map(|kind| ScannedBlock { address, req, slop, kind }))
+    }
+
+    /// Reads the numbers of a block; `None` if the input ends in them, or one is damaged.
+    fn numbers(&mut self) -> io::Result<Option<[u64; 4]>> {
+        let buffer = self.input.fill_buf()?;
+        if buffer.len() >= LONGEST {
+            let mut rest = buffer.iter();
+            let numbers = numbers(|| Ok(rest.next().copied()));
+            let used = buffer.len() - rest.len();
+            self.input.consume(used);
+            return numbers;
+        }
+        numbers(|| self.byte())
+    }
+
+    /// Appends this many words; `false` if the input ends in them.
+    fn words(&mut self, count: u64, words: &mut Vec<u64>) -> io::Result<bool> {
+        let mut left = count;
+        while left > 0 {
+            let buffer = self.input.fill_buf()?;
+            let here = left.min(buffer.len() as u64 / WORD);
+            let Ok(bytes) = usize::try_from(here * WORD) else { return Ok(false) };
+            let as_words = buffer[..bytes].chunks_exact(8);
+            words.extend(as_words.map(|word| word.try_into().map_or(0, u64::from_le_bytes)));
+            self.input.consume(bytes);
+            left -= here;
+            if here == 0 {
+                // A word of which the buffer has only a part.
+                let mut word = [0; 8];
+                for byte in &mut word {
+                    let Some(next) = self.byte()? else { return Ok(false) };
+                    *byte = next;
+                }
+                words.push(u64::from_le_bytes(word));
+                left -= 1;
+            }
+        }
+        Ok(true)
+    }
+
+    fn byte(&mut self) -> io::Result<Option<u8>> {
+        let byte = self.input.fill_buf()?.first().copied();
+        self.input.consume(usize::from(byte.is_some()));
+        Ok(byte)
+    }
+}
+
+/// Reads the numbers of a block from bytes.
+fn numbers(mut byte: impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Option<[u64; 4]>> {
+    let mut numbers = [0; 4];
+    for number in &mut numbers {
+        let Some(read) = self::number(&mut byte)? else { return Ok(None) };
+        *number = read;
+    }
+    Ok(Some(numbers))
 }
 
 /// Reads a number; `None` if it is cut, or has more than 64 bits.
-fn number(input: &mut &[u8]) -> Option<u64> {
+fn number(byte: &mut impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Option<u64>> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
-        let digit = *input.split_off_first()?;
+        let Some(digit) = byte()? else { return Ok(None) };
         number |= u64::from(digit & 0x7f) << shift;
         if digit & 0x80 == 0 {
-            return Some(number);
+            return Ok(Some(number));
         }
     }
-    None
+    Ok(None)
+}
+
+/// Replaces the kinds of blocks, which the dump has so far, by this many blocks.
+pub(super) fn read(dump: &mut Dump, count: u64, input: &mut impl Input) -> Result<(), ReadError> {
+    let kinds = std::mem::take(&mut dump.blocks);
+    let mut blocks = Scanned::new(count, input);
+    loop {
+        let start = dump.words.len();
+        let Some(block) = blocks.next(&mut dump.words)? else { return Ok(()) };
+        let ScannedBlock { address, req, slop, kind } = block;
+        // A block without a whole word has no contents.
+        if dump.words.len() > start {
+            dump.contents.push(Contents::new(dump.blocks.len(), start..dump.words.len()));
+        }
+        let kind = kinds.get(kind).ok_or_else(|| blocks.damaged())?;
+        let (num, kind) = (kind.num, Arc::clone(&kind.kind));
+        dump.blocks.push(Block { req, slop, num, addr: NonZeroU64::new(address), kind });
+    }
 }
 
 #[cfg(test)]
@@ -125,9 +206,9 @@ mod tests {
         assert_eq!(sizes, [(0x1000, 20, 4), (0x1020, 300, 4), (0x1220, 5, 19)]);
         assert_eq!(dump.contents.len(), 1);
         assert_eq!(dump.words(&dump.contents[0]), [7, 0x1000]);
-        assert_eq!(dump.blocks[1].alloc.map(|trace| dump.trace(trace).len()), Some(1));
+        assert_eq!(dump.blocks[1].kind.alloc.map(|trace| dump.trace(trace).len()), Some(1));
         assert!(dump.reports(&dump.blocks[1]).is_some() && dump.reports(&dump.blocks[2]).is_none());
-        assert_eq!(dump.blocks[2].thread, Some(1));
+        assert_eq!(dump.blocks[2].kind.thread, Some(1));
     }
 
     #[test]
@@ -140,12 +221,11 @@ mod tests {
         let read = read_slice(&json).expect("a dump");
         let blocks = |dump: &Dump| {
             let words = |index| {
-                let own = dump.contents.iter().find(|contents| contents.block == index);
+                let own = dump.contents.iter().find(|contents| contents.block() == index);
                 own.map(|own| dump.words(own).to_vec())
             };
             let of = |(index, block): (usize, &Block)| {
-                let Block { req, slop, addr, thread, .. } = *block;
-                (req, slop, addr, thread, words(index))
+                (block.req, block.slop, block.addr, block.kind.thread, words(index))
             };
             dump.blocks.iter().enumerate().map(of).collect::<Vec<_>>()
         };
@@ -170,7 +250,10 @@ mod tests {
 
     #[test]
     fn numbers_have_at_most_64_bits() {
-        let read = |mut bytes: &[u8]| number(&mut bytes);
+        let read = |bytes: &[u8]| {
+            let mut bytes = bytes.iter();
+            number(&mut || Ok(bytes.next().copied())).expect("a slice can be read")
+        };
         assert_eq!(read(&[0xac, 2]), Some(300));
         assert_eq!(read(&[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]), Some(u64::MAX));
         assert_eq!(read(&[0x80; 11]), None);

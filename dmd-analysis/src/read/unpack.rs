@@ -1,12 +1,13 @@
-//! Unpacks the bytes of a dump up to a limit. The first two bytes show whether they are gzipped.
+//! Unpacks the bytes of a dump while they are read. The first two show whether they are gzipped.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::ReadError;
+use super::error::ReadError;
+use super::input::Input;
 
-/// The default limit for the size of a dump: 4 GiB of JSON, about 60 million blocks.
+/// The default limit for the JSON of a dump: 4 GiB, about 60 million blocks.
 pub const DEFAULT_LIMIT: u64 = 4 << 30;
 
 /// The bytes that every gzipped file may unpack to.
@@ -20,28 +21,93 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The bytes to unpack before the text is checked for the first time.
 const FIRST_LOOK: u64 = 64 << 10;
 
-/// Reads and unpacks a dump. `size` is the expected number of bytes to read, or 0.
-pub(crate) fn unpack(input: impl Read, size: usize, limit: u64) -> Result<Vec<u8>, ReadError> {
-    let bytes = read_to_limit(input, size, limit, ReadError::Io)?;
-    if !bytes.starts_with(&GZIP) {
-        return Ok(bytes);
+/// The bytes that are read at once.
+const BUFFER: usize = 256 << 10;
+
+/// The bytes of a dump, which are unpacked while they are read.
+pub(crate) enum Unpacked<R> {
+    Plain(BufReader<R>),
+    Gzip(Box<BufReader<Unpacker<BufReader<R>>>>),
+}
+
+impl<R: Read> Unpacked<R> {
+    pub(crate) fn open(input: R) -> Result<Self, ReadError> {
+        let mut plain = BufReader::with_capacity(BUFFER, input);
+        let is_gzip = plain.fill_buf().map_err(ReadError::Io)?.starts_with(&GZIP);
+        Ok(match is_gzip {
+            false => Self::Plain(plain),
+            true => Self::Gzip(Box::new(BufReader::with_capacity(BUFFER, Unpacker::new(plain)))),
+        })
     }
-    let mut unzipped = Unpacker::new(bytes.as_slice());
-    // A gzip bomb is seldom a JSON object, so the first byte is checked before the rest is
-    // unpacked.
-    let mut json = Vec::new();
-    (&mut unzipped).take(FIRST_LOOK).read_to_end(&mut json).map_err(unpack_error)?;
-    if json.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|&byte| byte != b'{') {
-        return Err(ReadError::Missing("version"));
+
+    /// Reads the JSON of a dump, which ends with the input or before a byte of zeros.
+    pub(crate) fn json(&mut self, limit: u64) -> Result<Vec<u8>, ReadError> {
+        let mut json = Vec::new();
+        self.append(FIRST_LOOK.min(limit), &mut json)?;
+        // A gzip bomb is seldom a JSON object, so the first byte is checked before the rest is
+        // unpacked.
+        let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
+        if matches!(self, Self::Gzip(_)) && first.is_some_and(|&byte| byte != b'{') {
+            return Err(ReadError::Missing("version"));
+        }
+        if json.last() != Some(&0) {
+            let rest = limit.saturating_sub(json.len() as u64);
+            self.append(rest.saturating_add(1), &mut json)?;
+        }
+        if json.last() == Some(&0) {
+            json.pop();
+        }
+        if json.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(json) }
     }
-    let rest = limit.saturating_sub(json.len() as u64);
-    json.append(&mut read_to_limit(unzipped, 0, rest, unpack_error).map_err(
-        |error| match error {
-            ReadError::TooLarge(_) => ReadError::TooLarge(limit),
-            other => other,
-        },
-    )?);
-    Ok(json)
+
+    /// Reads at most this many bytes, up to a byte of zeros.
+    fn append(&mut self, limit: u64, to: &mut Vec<u8>) -> Result<(), ReadError> {
+        let read = self.by_ref().take(limit).read_until(0, to);
+        read.map(|_| ()).map_err(|error| self.error(error))
+    }
+
+    /// Reads all bytes.
+    pub(crate) fn whole(&mut self, limit: u64) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        let read = self.by_ref().take(limit.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|error| self.error(error))?;
+        if bytes.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(bytes) }
+    }
+}
+
+impl<R: Read> Input for Unpacked<R> {
+    fn error(&self, error: io::Error) -> ReadError {
+        match self {
+            Self::Plain(_) => ReadError::Io(error),
+            Self::Gzip(_) if error.kind() == io::ErrorKind::FileTooLarge => ReadError::Bomb(error),
+            Self::Gzip(_) => ReadError::Gzip(error),
+        }
+    }
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(input) => input.read(buffer),
+            Self::Gzip(input) => input.read(buffer),
+        }
+    }
+}
+
+impl<R: Read> BufRead for Unpacked<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Self::Plain(input) => input.fill_buf(),
+            Self::Gzip(input) => input.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        match self {
+            Self::Plain(input) => input.consume(count),
+            Self::Gzip(input) => input.consume(count),
+        }
+    }
 }
 
 /// A decoder of gzip data. It fails beyond [`FREE`] and [`RATIO`].
@@ -95,26 +161,6 @@ impl<R: BufRead> BufRead for Counted<R> {
         self.count += count as u64;
         self.input.consume(count);
     }
-}
-
-/// Returns the error of unpacking.
-fn unpack_error(error: io::Error) -> ReadError {
-    match error.kind() {
-        io::ErrorKind::FileTooLarge => ReadError::Bomb(error),
-        _ => ReadError::Gzip(error),
-    }
-}
-
-fn read_to_limit(
-    input: impl Read,
-    size: usize,
-    limit: u64,
-    wrap: fn(io::Error) -> ReadError,
-) -> Result<Vec<u8>, ReadError> {
-    // One byte more than expected, so that the end is detected without growing the buffer.
-    let mut bytes = Vec::with_capacity(size.saturating_add(1));
-    input.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(wrap)?;
-    if bytes.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(bytes) }
 }
 
 #[cfg(test)]

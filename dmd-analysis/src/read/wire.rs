@@ -11,6 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, de};
 
 use super::error::ReadError;
+use super::input::Input;
 use super::keys::Keys;
 use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol, TraceId};
 use super::scanned;
@@ -20,8 +21,11 @@ use tables::{FrameTableSeed, TraceTableSeed};
 /// The features that a dump may require from its reader under `memreport.needs`.
 const KNOWN_FEATURES: [&str; 1] = ["scannedBlocks"];
 
-pub(crate) fn parse(dump: &[u8]) -> Result<Dump, ReadError> {
-    let (json, blocks) = scanned::split(dump);
+/// Reads a dump from its JSON, and from the blocks of a scan that follow it.
+pub(crate) fn parse(json: &[u8], blocks: &mut impl Input) -> Result<Dump, ReadError> {
+    if json.is_empty() {
+        return Err(ReadError::Empty);
+    }
     let mut state = State::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let parsed =
@@ -37,7 +41,7 @@ pub(crate) fn parse(dump: &[u8]) -> Result<Dump, ReadError> {
     let scanned_blocks = state.scanned_blocks;
     let mut dump = state.finish()?;
     if let Some(count) = scanned_blocks {
-        scanned::read(&mut dump, count, blocks.unwrap_or_default())?;
+        scanned::read(&mut dump, count, blocks)?;
     }
     Ok(dump)
 }

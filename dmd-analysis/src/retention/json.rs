@@ -139,7 +139,7 @@ fn step_value(retention: &Retention<'_>, step: &Step) -> Value {
         }
         StepPlace::Block(block) => {
             let of = &retention.dump.blocks[*block];
-            let what = retention.sites.get(of.alloc).block_type.describe();
+            let what = retention.sites.get(of.kind.alloc).block_type.describe();
             let address = hexadecimal(retention.address(*block));
             json!({ "is": "block", "address": address, "bytes": of.usable(), "type": what })
         }

@@ -14,7 +14,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::read::scanned::{self, ScannedBlock};
+use crate::read::scanned::{self, Scanned, ScannedBlock};
 use crate::read::{Dump, Frame, FrameId, Holder, ReadError, Symbol, read_slice};
 use crate::symbols::{Report, Symboliser};
 
@@ -28,6 +28,9 @@ pub fn symbolicate(
     symboliser: &mut Symboliser,
 ) -> Result<(Vec<u8>, Report), ReadError> {
     let (json, blocks) = scanned::split(dump);
+    if json.is_empty() {
+        return Err(ReadError::Empty);
+    }
     let fields: Pairs<&RawValue> = serde_json::from_slice(json).map_err(not_a_dump)?;
     let frames: Pairs<String> = parsed(&fields, "frameTable")?;
     let traces: Pairs<Vec<String>> = parsed(&fields, "traceTable")?;
@@ -90,22 +93,22 @@ fn scanned_list(kinds: &RawValue, count: u64, blocks: &[u8]) -> Result<Box<RawVa
     };
     let kinds: Vec<String> = kinds.iter().map(fields).collect();
     let mut list = String::from("[");
-    scanned::for_each(count, blocks, |block| {
-        let ScannedBlock { address, req, slop, kind, words } = block;
+    let mut input = blocks;
+    let mut blocks = Scanned::new(count, &mut input);
+    let mut words = Vec::new();
+    while let Some(ScannedBlock { address, req, slop, kind }) = blocks.next(&mut words)? {
         let separator = if list.len() == 1 { "\n" } else { ",\n" };
         list += &format!("{separator}{{\"req\":{req},\"addr\":\"{address:x}\"");
         if slop != 0 {
             list += &format!(",\"slop\":{slop}");
         }
-        list += kinds.get(kind)?;
-        let words: Vec<String> =
-            scanned::words(words.unwrap_or_default()).map(|word| format!("\"{word:x}\"")).collect();
+        list += kinds.get(kind).ok_or_else(|| blocks.damaged())?;
+        let words: Vec<String> = words.drain(..).map(|word| format!("\"{word:x}\"")).collect();
         if !words.is_empty() {
             list += &format!(",\"contents\":[{}]", words.join(","));
         }
         list += "}";
-        Some(())
-    })?;
+    }
     list += "]";
     RawValue::from_string(list).map_err(ReadError::Json)
 }

@@ -94,7 +94,7 @@ fn off_process_symbols_equal_those_in_process() {
     let mut dump = dump(&program(), build_id().as_deref(), &offsets(&addresses));
     let report = Symboliser::default().symbolicate(&mut dump);
     assert_eq!(report.found, report.addresses, "{:?}", report.notes);
-    let found = dump.trace(dump.blocks[0].alloc.unwrap()).iter().map(|frame| {
+    let found = dump.trace(dump.blocks[0].kind.alloc.unwrap()).iter().map(|frame| {
         let symbol = dump.frames[frame.index()].symbol.as_ref().unwrap();
         (symbol.function.to_string(), symbol.file.as_deref().map(str::to_owned), symbol.line)
     });
@@ -175,7 +175,7 @@ fn a_dump_becomes_self_contained_and_keeps_its_fields() {
     assert_eq!(report.found, report.addresses);
     let read = read_slice(&written).unwrap();
     let told = |dump: &Dump| {
-        let trace = dump.trace(dump.blocks[0].alloc.unwrap());
+        let trace = dump.trace(dump.blocks[0].kind.alloc.unwrap());
         let frames = trace.iter().map(|frame| &dump.frames[frame.index()]);
         frames.map(|frame| (frame.text.to_string(), frame.symbol.clone())).collect::<Vec<_>>()
     };

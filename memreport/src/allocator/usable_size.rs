@@ -17,6 +17,12 @@ use super::statistics::HeapStatistics;
 /// returns the same number for as long as the block lives. Blocks that were requested with at least
 /// 16 bytes start at a multiple of 8. Live blocks of at least 16 bytes, or 24 if
 /// [`SPACING`](Self::SPACING) is 32, never start within the same aligned `SPACING` bytes.
+#[diagnostic::on_unimplemented(
+    message = "nobody knows the usable sizes of blocks of `{Self}`",
+    label = "`UsableSize` is not implemented for `{Self}`",
+    note = "jemalloc or mimalloc: enable the feature of that name of `memreport`, or of `memreport-dmd` with DMD",
+    note = "your own allocator: implement `memreport::UsableSize`"
+)]
 pub unsafe trait UsableSize: GlobalAlloc {
     /// The least distance in bytes between the starts of blocks of at least 16 bytes: 16, or 32
     /// if blocks of 24 bytes take 32.

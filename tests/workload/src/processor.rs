@@ -26,6 +26,17 @@ pub(crate) fn pin(number: usize) -> io::Result<()> {
     check(unsafe { libc::sched_setaffinity(0, size_of_val(&one), &raw const one) })
 }
 
+/// Returns the number of processors that the process may use.
+///
+/// # Errors
+///
+/// If the system refuses.
+pub(crate) fn count() -> io::Result<usize> {
+    let allowed = allowed()?;
+    // SAFETY: an initialised set.
+    Ok(usize::try_from(unsafe { libc::CPU_COUNT(&allowed) }).unwrap_or(1))
+}
+
 fn allowed() -> io::Result<libc::cpu_set_t> {
     // SAFETY: all zeros is an empty set.
     let mut allowed: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };

@@ -63,18 +63,22 @@ fn churn(operations: u64, live: usize) -> io::Result<Times> {
     Ok(timed(|| heap.churn(operations))?.1)
 }
 
-/// Runs all threads together. It takes the time of the last to finish.
+/// Runs all threads together. It takes the time of the last to finish. Two have a processor each;
+/// more share all processors evenly.
 fn churn_at_once(operations: u64, threads: usize) -> io::Result<Times> {
     let ready = Barrier::new(threads);
+    let processors = if threads > 2 { processor::count()? } else { threads };
     let work = |number: usize| -> io::Result<Times> {
-        processor::pin(number)?;
+        processor::pin(number % processors)?;
         let mut heap = Heap::new(LIVE / threads, 1 + number as u64);
         ready.wait();
         Ok(timed(|| heap.churn(operations / threads as u64))?.1)
     };
     // A thread that cannot be pinned would leave the others waiting.
-    thread::scope(|scope| scope.spawn(|| processor::pin(threads.saturating_sub(1))).join())
-        .map_err(|_| io::Error::other("a thread panicked"))??;
+    thread::scope(|scope| {
+        scope.spawn(|| processor::pin(threads.min(processors).saturating_sub(1))).join()
+    })
+    .map_err(|_| io::Error::other("a thread panicked"))??;
     thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> =

@@ -14,8 +14,8 @@ mod space;
 use std::io::Write;
 
 use self::programs::{Files, Programs};
-use self::rounds::Effort;
-use self::variants::{Variant, WORKS, Work};
+use self::rounds::{Effort, OfVariant};
+use self::variants::{Kind, Variant, WORKS, Work};
 use crate::bench::figure::{Figure, lines, table};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -33,9 +33,14 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let programs = Programs::build(out)?;
     let files = Files::write(&scratch.0, effort)?;
     let mut all = Vec::new();
+    let mut on_two = Vec::new();
     for work in &WORKS {
         let wanted = |variant: &Variant| wanted(&format!("{}, {}", work.name, variant.name));
-        show(work_figures(work, effort, (&programs, &files), &wanted)?, &mut all, out)?;
+        let times = rounds::run(work, effort, (&programs, &files), &wanted)?;
+        show(work_figures(work, &times, &on_two), &mut all, out)?;
+        if work.kind == Kind::Churn(2) {
+            on_two = times;
+        }
     }
     // Half a word may be of one of their names.
     let works = WORKS.iter().any(|work| only.is_some_and(|word| word.contains(work.name)));
@@ -59,16 +64,30 @@ const APART: [(&str, Measure); 3] = [
     ("dump", space::dump),
 ];
 
-fn work_figures(
-    work: &Work,
-    effort: Effort,
-    (programs, files): (&Programs, &Files),
-    wanted: &dyn Fn(&Variant) -> bool,
-) -> Result<Section, Failure> {
-    let times = rounds::run(work, effort, (programs, files), wanted)?;
+fn work_figures(work: &Work, times: &[OfVariant], on_two: &[OfVariant]) -> Section {
     let mut figures: Vec<Figure> = times.iter().map(|of_variant| of_variant.figure(work)).collect();
-    figures.extend(peers::figures(work, &times));
-    Ok((format!("{} ({})", work.name, if work.is_wall { "wall" } else { "cpu" }), figures))
+    figures.extend(peers::figures(work, times));
+    if work.kind.is_crowded() {
+        figures.extend(times.iter().map(|of_variant| crowded(of_variant, on_two)));
+    }
+    (format!("{} ({})", work.name, if work.is_wall { "wall" } else { "cpu" }), figures)
+}
+
+/// Returns by how much the ratio of a variant is larger than on two threads.
+fn crowded(of_variant: &OfVariant, on_two: &[OfVariant]) -> Figure {
+    /// What noise may add.
+    const ALLOWED: f64 = 1.05;
+    let variant = of_variant.variant.name;
+    let name = format!("{variant}, to 2 threads");
+    let two = on_two.iter().find(|two| two.variant.name == variant);
+    let two = two.ok_or_else(|| "the work on 2 threads is left out".to_owned());
+    let figure = match (of_variant.ratios(true), two.and_then(|two| two.ratios(true))) {
+        (Ok(many), Ok(two)) => {
+            Figure::new(name, many.iter().zip(two).map(|(many, two)| many / two).collect())
+        }
+        (Err(why), _) | (_, Err(why)) => Figure::not_run(name, why),
+    };
+    figure.at_most(ALLOWED, "x")
 }
 
 fn show(

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{Bench, folder};
+use super::{Bench, folder, sources};
 use crate::build;
 use crate::failure::Failure;
 
@@ -119,7 +119,9 @@ impl Story {
     /// stays as it is.
     fn changed(&self, bench: &Bench) -> Result<PathBuf, Failure> {
         let library = bench.file(self.changed);
-        copy(&self.source()?, &library)?;
+        let manifest = folder().join("Cargo.toml");
+        let source = sources::of_package(&manifest, self.changed, &["--features", self.feature])?;
+        sources::copy(&source, &library)?;
         let patch = build::root().join(format!("docs/case-studies/{}.patch", self.name));
         let mut apply = Command::new("git");
         apply.arg("apply").arg(&patch).current_dir(&library);
@@ -129,7 +131,7 @@ impl Story {
             return Err(format!("{} does not apply", patch.display()).into());
         }
         let program = bench.file("program");
-        copy(&folder().join("src"), &program.join("src"))?;
+        sources::copy(&folder().join("src"), &program.join("src"))?;
         fs::copy(folder().join("Cargo.lock"), program.join("Cargo.lock"))?;
         let manifest = fs::read_to_string(folder().join("Cargo.toml"))?;
         let root = format!("path = \"{}/", build::root().display());
@@ -138,40 +140,6 @@ impl Story {
         let replace = format!("patch.crates-io.{}.path=\"{}\"", self.changed, library.display());
         self.build(&program.join("Cargo.toml"), "release", &["--config", &replace])
     }
-
-    /// Returns the folder to which cargo has unpacked the library.
-    fn source(&self) -> Result<PathBuf, Failure> {
-        let mut cargo = build::cargo();
-        cargo.args([
-            "metadata",
-            "--format-version=1",
-            "--features",
-            self.feature,
-            "--manifest-path",
-        ]);
-        let output = cargo.arg(folder().join("Cargo.toml")).stderr(Stdio::inherit()).output()?;
-        let found: Value = serde_json::from_slice(&output.stdout)?;
-        let packages = found["packages"].as_array().map_or(&[][..], Vec::as_slice);
-        let package = packages.iter().find(|package| package["name"] == self.changed);
-        let manifest = package.and_then(|package| package["manifest_path"].as_str());
-        let folder = manifest.and_then(|manifest| Path::new(manifest).parent());
-        Ok(folder.ok_or_else(|| format!("cargo has no {}", self.changed))?.to_path_buf())
-    }
-}
-
-/// Copies a folder, without what cargo built in it.
-fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 /// The live heap of a program by its counting allocator, and the result of its work.

@@ -217,7 +217,7 @@ impl Facts<'_> {
         let mut bytes: HashMap<String, u64> = HashMap::new();
         let Some(ours) = &self.dump.extension else { return bytes };
         for block in &self.dump.blocks {
-            let holder = block.held_by.and_then(|id| ours.holders.get(&id));
+            let holder = block.kind.held_by.and_then(|id| ours.holders.get(&id));
             if let Some(Holder::Skipped(field)) = holder {
                 let owner = field.type_name.split('<').next().unwrap_or_default();
                 let sum = bytes.entry(format!("{owner}.{}", field.field)).or_default();

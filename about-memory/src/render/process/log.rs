@@ -21,10 +21,11 @@ pub(crate) struct Entry<'d> {
 impl<'d> Entry<'d> {
     pub(crate) fn new(dump: &'d Dump, block: &'d Block, time: Option<u64>) -> Self {
         let ours = dump.extension.as_ref();
-        let thread = ours
-            .and_then(|ours| ours.threads.iter().find(|thread| Some(thread.id) == block.thread));
+        let thread = ours.and_then(|ours| {
+            ours.threads.iter().find(|thread| Some(thread.id) == block.kind.thread)
+        });
         let type_name =
-            block.alloc.and_then(|trace| match BlockType::of_trace(dump, dump.trace(trace)) {
+            block.kind.alloc.and_then(|trace| match BlockType::of_trace(dump, dump.trace(trace)) {
                 BlockType::Known(name) => Some(name),
                 _ => None,
             });
@@ -35,9 +36,9 @@ impl<'d> Entry<'d> {
                 thread.and_then(|thread| thread.tid),
                 thread.and_then(|thread| thread.name.as_deref()),
             ),
-            scopes: ours.map(|ours| ours.scope_names(block.scope)).unwrap_or_default(),
+            scopes: ours.map(|ours| ours.scope_names(block.kind.scope)).unwrap_or_default(),
             type_name,
-            stack: block.alloc.map(|trace| stack_as_read(dump, trace)).unwrap_or_default(),
+            stack: block.kind.alloc.map(|trace| stack_as_read(dump, trace)).unwrap_or_default(),
         }
     }
 
@@ -72,7 +73,7 @@ impl<'d> Entry<'d> {
             "timeUs": self.time,
             "requested": self.block.req,
             "usable": self.block.usable(),
-            "weight": self.block.weight,
+            "weight": self.block.kind.weight,
             "type": self.type_name,
             "tid": self.thread.0,
             "thread": self.thread.1,

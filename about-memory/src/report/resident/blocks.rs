@@ -29,7 +29,7 @@ impl Blocks {
             return None;
         }
         let mut sums = Blocks::default();
-        for block in dump.blocks.iter().filter(|block| !block.freed) {
+        for block in dump.blocks.iter().filter(|block| !block.kind.freed) {
             let bytes =
                 |bytes: u64| i64::try_from(bytes.saturating_mul(block.num)).unwrap_or(i64::MAX);
             let is_reported = dump.reports(block).is_some_and(|reports| !reports.is_empty());

@@ -54,7 +54,8 @@ pub fn digest(dump: &Dump, how: &Grouping, stacks: &mut Stacks) -> Digest {
     let mut reports = Vec::new();
     for block in &dump.blocks {
         heap.add(block.num, block.req, block.slop);
-        let alloc = block.alloc.map_or(grouped.unrecorded, |trace| grouped.traces[trace.index()]);
+        let alloc =
+            block.kind.alloc.map_or(grouped.unrecorded, |trace| grouped.traces[trace.index()]);
         let section = section_of(dump, block, &grouped, &mut reports);
         builders[section].add(block, alloc, stacks.list_id(&reports));
     }

@@ -44,10 +44,10 @@ impl Totals {
     )]
     pub(crate) fn add_weighted(&mut self, block: &Block) {
         // A dump leaves out a weight of 1, so the comparison is exact.
-        if block.weight <= 1.0 || !block.weight.is_finite() {
+        if block.kind.weight <= 1.0 || !block.kind.weight.is_finite() {
             return self.add(block.num, block.req, block.slop);
         }
-        let blocks = block.num as f64 * block.weight;
+        let blocks = block.num as f64 * block.kind.weight;
         *self = self.plus(&Self {
             blocks: blocks.round() as i128,
             req: (blocks * block.req as f64).round() as i128,

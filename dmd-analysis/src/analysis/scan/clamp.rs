@@ -65,11 +65,11 @@ pub fn clamp(dump: &mut Dump) -> Result<ClampStats, ClampError> {
     let mut stats = ClampStats::default();
     let mut words = std::mem::take(&mut dump.words);
     for contents in &mut dump.contents {
-        for word in &mut words[contents.words.clone()] {
+        for word in &mut words[contents.range()] {
             *word = clamp_word(&ranges, *word, &mut stats);
         }
-        while words[contents.words.clone()].last() == Some(&0) {
-            contents.words.end -= 1;
+        while words[contents.range()].last() == Some(&0) {
+            contents.drop_last();
         }
     }
     dump.words = words;

@@ -129,24 +129,24 @@ impl BlockRanges {
     /// Visits every link that comes from one block.
     pub(crate) fn each_link_of(&self, dump: &Dump, block: u32, mut visit: impl FnMut(Link)) {
         // Contents are in the order of the blocks.
-        let first = dump.contents.partition_point(|contents| contents.block < block as usize);
+        let first = dump.contents.partition_point(|contents| contents.block() < block as usize);
         let own = dump.contents[first..].iter();
-        for contents in own.take_while(|contents| contents.block == block as usize) {
+        for contents in own.take_while(|contents| contents.block() == block as usize) {
             self.each_link_in(dump, contents, &mut visit);
         }
     }
 
     /// Returns the words of a block, none if the dump does not contain them.
     pub(crate) fn words_of<'d>(&self, dump: &'d Dump, block: u32) -> &'d [u64] {
-        let first = dump.contents.partition_point(|contents| contents.block < block as usize);
-        let own = dump.contents.get(first).filter(|contents| contents.block == block as usize);
+        let first = dump.contents.partition_point(|contents| contents.block() < block as usize);
+        let own = dump.contents.get(first).filter(|contents| contents.block() == block as usize);
         own.map_or(&[], |contents| dump.words(contents))
     }
 
     fn each_link_in(&self, dump: &Dump, contents: &Contents, visit: &mut impl FnMut(Link)) {
         let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else { return };
         let heap = first.start..last.end;
-        let from = u32::try_from(contents.block).unwrap_or(u32::MAX);
+        let from = u32::try_from(contents.block()).unwrap_or(u32::MAX);
         // Neighbouring words often point at the same block, so the last range is tried first.
         let mut near = BlockRange { start: 1, end: 0, block: 0 };
         for (&word, number) in dump.words(contents).iter().zip(0_u64..) {
@@ -169,7 +169,7 @@ impl BlockRanges {
 /// many words for 8.
 fn word_size(dump: &Dump) -> u64 {
     let too_many = |contents: &Contents| {
-        dump.words(contents).len() as u64 * 8 > dump.blocks[contents.block].usable()
+        dump.words(contents).len() as u64 * 8 > dump.blocks[contents.block()].usable()
     };
     if dump.contents.iter().any(too_many) { 4 } else { 8 }
 }

@@ -58,7 +58,7 @@ impl View<'_> {
         if referred.offset > 0 {
             writeln!(out, "  the address is at byte {} of it", commas(referred.offset.into()))?;
         }
-        let site = self.sites.get(block.alloc);
+        let site = self.sites.get(block.kind.alloc);
         for (at, frame) in site.frames.iter().enumerate() {
             writeln!(out, "  {} {frame}", if at == 0 { "allocated at" } else { "            " })?;
         }
@@ -75,7 +75,7 @@ impl View<'_> {
     /// Returns a block in words: `0x55d0: 112 bytes, [String]`.
     fn describe(&self, index: usize) -> String {
         let block = &self.dump.blocks[index];
-        let what = self.sites.get(block.alloc).block_type.describe();
+        let what = self.sites.get(block.kind.alloc).block_type.describe();
         format!("{}: {} bytes, {what}", self.address(index), commas(block.usable().into()))
     }
 
@@ -116,7 +116,7 @@ impl View<'_> {
 
     /// Returns what may hold a block that nothing in the heap points at.
     fn outside(&self, index: usize) -> String {
-        let holder = self.dump.blocks[index].held_by;
+        let holder = self.dump.blocks[index].kind.held_by;
         let holders = self.dump.extension.as_ref().map(|ours| &ours.holders);
         match holder.and_then(|id| holders?.get(&id)) {
             Some(Holder::Static(place)) if place.name.is_some() => {

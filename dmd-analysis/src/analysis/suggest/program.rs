@@ -61,7 +61,7 @@ impl<'d> ProgramFacts<'d> {
         links.iter().find_map(|link| {
             let from = &dump.blocks[link.from as usize];
             let report = self.extension?.reports.get(dump.reports(from)?.first()?);
-            Some(Pointing { alloc: from.alloc, report, at: link.at })
+            Some(Pointing { alloc: from.kind.alloc, report, at: link.at })
         })
     }
 

@@ -64,7 +64,7 @@ pub fn columns(dump: &Dump, options: &FileOptions) -> Value {
     let mut texts = Texts::default();
     let mut numbers: FxHashMap<Keys, usize> = FxHashMap::default();
     let mut rows: Vec<(Keys, Amount)> = Vec::new();
-    for block in dump.blocks.iter().filter(|block| !block.freed) {
+    for block in dump.blocks.iter().filter(|block| !block.kind.freed) {
         let item: Item = source.item(block);
         let keys: Keys = std::array::from_fn(|at| {
             let axis = &axes[at].1;

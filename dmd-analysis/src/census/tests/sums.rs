@@ -89,7 +89,10 @@ fn heap() -> impl Strategy<Value = String> {
 /// Adds up the live blocks of a dump, by other code.
 fn totals(dump: &Dump) -> Totals {
     let mut totals = Totals::default();
-    dump.blocks.iter().filter(|block| !block.freed).for_each(|block| totals.add_weighted(block));
+    dump.blocks
+        .iter()
+        .filter(|block| !block.kind.freed)
+        .for_each(|block| totals.add_weighted(block));
     totals
 }
 

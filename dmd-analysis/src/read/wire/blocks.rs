@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::State;
 use super::text::{Key, Text};
 use crate::read::error::ReadError;
-use crate::read::model::{Block, Contents, HolderId};
+use crate::read::model::{Block, BlockKind, Contents, HolderId};
 
 pub(crate) struct BlockListSeed<'a>(pub(crate) &'a mut State);
 
@@ -95,64 +96,57 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Block, A::Error> {
         let state = self.0;
         let index = state.dump.blocks.len();
-        let mut block = Block {
-            req: 0,
-            slop: 0,
-            num: 1,
-            addr: None,
-            alloc: None,
-            thread: None,
-            scope: 0,
-            weight: 1.0,
-            age_ms: None,
-            freed: false,
-            held_by: None,
-            is_held_through: false,
-            reports: None,
-        };
+        let (mut req, mut slop, mut num, mut addr) = (0, 0, 1, None);
+        let mut kind = BlockKind::default();
         let mut has_req = false;
         while let Some(key) = map.next_key::<Key<'de>>()? {
             let field = Field::of(&key);
             match field {
                 Field::Req => {
-                    block.req = map.next_value()?;
+                    req = map.next_value()?;
                     has_req = true;
                 }
-                Field::Slop => block.slop = map.next_value()?,
-                Field::Num => block.num = map.next_value()?,
-                Field::Thread => block.thread = map.next_value()?,
-                Field::Scope => block.scope = map.next_value()?,
-                Field::Weight => block.weight = map.next_value()?,
-                Field::AgeMs => block.age_ms = map.next_value()?,
-                Field::Freed => block.freed = map.next_value()?,
+                Field::Slop => slop = map.next_value()?,
+                Field::Num => num = map.next_value()?,
+                Field::Thread => kind.thread = map.next_value()?,
+                Field::Scope => kind.scope = map.next_value()?,
+                Field::Weight => kind.weight = map.next_value()?,
+                Field::AgeMs => kind.age_ms = map.next_value()?,
+                Field::Freed => kind.freed = map.next_value()?,
                 Field::HeldBy | Field::HeldThrough => {
-                    block.is_held_through = matches!(field, Field::HeldThrough);
+                    kind.is_held_through = matches!(field, Field::HeldThrough);
                     let key = map.next_value::<Key<'de>>()?;
-                    block.held_by = Some(HolderId(state.holder_keys.number(&key.0)));
+                    kind.held_by = Some(HolderId(state.holder_keys.number(&key.0)));
                 }
-                Field::Alloc => block.alloc = Some(state.trace(&map.next_value::<Key<'de>>()?.0)),
+                Field::Alloc => kind.alloc = Some(state.trace(&map.next_value::<Key<'de>>()?.0)),
                 Field::Reps => {
                     let start = state.dump.reports.len();
                     map.next_value_seed(ReportsSeed(&mut *state))?;
-                    block.reports = range(start, state.dump.reports.len());
+                    kind.reports = range(start, state.dump.reports.len());
                 }
                 Field::Addr => {
                     let text = map.next_value::<Text<'de>>()?;
                     let address = hex(&text.0).and_then(NonZeroU64::new);
-                    block.addr = Some(address.ok_or_else(|| state.bad_address(&text.0))?);
+                    addr = Some(address.ok_or_else(|| state.bad_address(&text.0))?);
                 }
                 Field::Contents => {
                     let start = state.dump.words.len();
                     map.next_value_seed(ContentsSeed(&mut *state))?;
                     let words = start..state.dump.words.len();
-                    state.dump.contents.push(Contents { block: index, words });
+                    state.dump.contents.push(Contents::new(index, words));
                 }
                 Field::Unknown => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        if has_req { Ok(block) } else { Err(state.fail(ReadError::BlockWithoutReq { index })) }
+        if !has_req {
+            return Err(state.fail(ReadError::BlockWithoutReq { index }));
+        }
+        // Blocks of a kind often follow one another.
+        let before = state.dump.blocks.last().filter(|before| *before.kind == kind);
+        let kind = before.map_or_else(|| Arc::new(kind), |before| Arc::clone(&before.kind));
+        Ok(Block { req, slop, num, addr, kind })
     }
 }
 

@@ -36,8 +36,8 @@ pub fn left(dump: &mut Dump, options: &ExplainOptions) -> Result<Left, ClampErro
     let by_stack: Vec<bool> =
         (0..dump.trace_count()).map(|index| is_of_program(dump, index)).collect();
     let is_left = |block: &Block| {
-        let is_of_program = block.alloc.is_some_and(|alloc| by_stack[alloc.index()]);
-        is_of_program && block.reports.is_none() && !block.freed
+        let is_of_program = block.kind.alloc.is_some_and(|alloc| by_stack[alloc.index()]);
+        is_of_program && block.kind.reports.is_none() && !block.kind.freed
     };
     let blocks = std::mem::take(&mut dump.blocks);
     // They have the indices of blocks that are taken out below.

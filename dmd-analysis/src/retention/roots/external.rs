@@ -35,7 +35,7 @@ impl ExternalRoot {
 
 /// Returns the holder of an unreported block if a word of the holder points at the block.
 pub(crate) fn direct_holder<'d>(dump: &'d Dump, block: &Block) -> Option<&'d Holder> {
-    let id = block.held_by.filter(|_| !block.is_held_through)?;
+    let id = block.kind.held_by.filter(|_| !block.kind.is_held_through)?;
     dump.extension.as_ref()?.holders.get(&id)
 }
 

@@ -31,7 +31,7 @@ pub(super) fn count_handles(
     cycle: &[u32],
 ) -> HandleCount {
     let is_shared = |block: u32| {
-        let site = sites.get(dump.blocks[block as usize].alloc);
+        let site = sites.get(dump.blocks[block as usize].kind.alloc);
         matches!(&site.block_type, BlockType::Known(name)
             if name.starts_with("Rc<") || name.starts_with("Arc<"))
     };

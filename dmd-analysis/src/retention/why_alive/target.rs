@@ -71,7 +71,7 @@ impl Retention<'_> {
     pub(super) fn blocks_of(&self, target: &Target) -> Option<Vec<u32>> {
         let dump = self.dump;
         let frames = |text: &str, block: &Block| {
-            self.sites.get(block.alloc).frames.iter().any(|frame| frame.contains(text))
+            self.sites.get(block.kind.alloc).frames.iter().any(|frame| frame.contains(text))
         };
         let reporters = |text: &str, block: &Block| {
             let names = report_names(dump, block, |site| {
@@ -81,9 +81,9 @@ impl Retention<'_> {
             names.is_some_and(|names| names.iter().any(|name| name.contains(text)))
         };
         let is_target = |block: &Block| match target {
-            Target::Type(name) => self.sites.get(block.alloc).block_type.describe() == *name,
+            Target::Type(name) => self.sites.get(block.kind.alloc).block_type.describe() == *name,
             Target::TypeWith(text) => {
-                self.sites.get(block.alloc).block_type.describe().contains(text.as_str())
+                self.sites.get(block.kind.alloc).block_type.describe().contains(text.as_str())
             }
             Target::Reporter(text) => reporters(text, block),
             Target::Site(text) => frames(text, block),

@@ -21,7 +21,7 @@ use crate::observe::Allocation;
 pub fn type_names(allocations: &[Allocation]) -> Result<Vec<Option<String>>, read::ReadError> {
     as_own(|| {
         let dump = symbolicated(allocations)?;
-        let names = dump.blocks.iter().map(|block| match block.alloc {
+        let names = dump.blocks.iter().map(|block| match block.kind.alloc {
             None => None,
             Some(trace) => match BlockType::of_trace(&dump, dump.trace(trace)) {
                 BlockType::Known(name) => Some(name),
@@ -49,7 +49,7 @@ pub fn function_names(allocations: &[Allocation]) -> Result<Vec<Vec<String>>, re
             None => "???".to_owned(),
         };
         let names = |trace| dump.trace(trace).iter().map(name).collect();
-        Ok(dump.blocks.iter().map(|block| block.alloc.map_or_else(Vec::new, names)).collect())
+        Ok(dump.blocks.iter().map(|block| block.kind.alloc.map_or_else(Vec::new, names)).collect())
     })
 }
 

@@ -103,7 +103,8 @@ pub(crate) fn run(
     };
     let mut all: Vec<OfVariant> = VARIANTS
         .iter()
-        .filter(|variant| wanted(variant) && programs.of(variant.program, work.kind).is_some())
+        .filter(|variant| wanted(variant) && variant.does(work.kind))
+        .filter(|variant| programs.of(variant.program, work.kind).is_some())
         .map(|variant| OfVariant { variant, outcome: Ok(Vec::new()) })
         .collect();
     let rounds = all.iter().map(|of_variant| effort.rounds(of_variant.variant)).max();

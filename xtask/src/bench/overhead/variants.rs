@@ -23,13 +23,23 @@ pub(crate) enum Kind {
     Maps,
 }
 
-pub(crate) const WORKS: [Work; 5] = [
+pub(crate) const WORKS: [Work; 7] = [
     Work { name: "churn, 1 thread", kind: Kind::Churn(1), is_wall: false, target: 0 },
     Work { name: "churn, 2 threads", kind: Kind::Churn(2), is_wall: true, target: 1 },
+    Work { name: "churn, 8 threads", kind: Kind::Churn(8), is_wall: true, target: 1 },
+    Work { name: "churn, 64 threads", kind: Kind::Churn(64), is_wall: true, target: 1 },
     Work { name: "json", kind: Kind::Json, is_wall: false, target: 2 },
     Work { name: "fulltext", kind: Kind::Fulltext, is_wall: false, target: 2 },
     Work { name: "maps", kind: Kind::Maps, is_wall: false, target: 2 },
 ];
+
+impl Kind {
+    /// Returns whether more threads work than the machine may have processors. Only our own modes
+    /// over the system's allocator do so.
+    pub(crate) fn is_crowded(self) -> bool {
+        matches!(self, Kind::Churn(threads) if threads > 2)
+    }
+}
 
 /// A program and an environment for the work.
 #[derive(Debug)]
@@ -44,6 +54,12 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
+    /// Returns whether it does this work.
+    pub(crate) fn does(&self, kind: Kind) -> bool {
+        let is_own = matches!(self.program, Program::Dmd | Program::FramePointers);
+        !kind.is_crowded() || is_own && self.targets.is_some()
+    }
+
     /// Returns the program that it is compared with: the same allocator alone.
     pub(crate) fn base(&self) -> Program {
         match self.program {

@@ -44,7 +44,7 @@ impl LogOptions {
     pub(super) fn prints(&self, crates: &Crates<'_>, block: &Block) -> bool {
         let Some(wanted) = &self.crate_name else { return true };
         // A package `a-b` is the crate `a_b`.
-        let found = block.alloc.and_then(|trace| crates.of(trace));
+        let found = block.kind.alloc.and_then(|trace| crates.of(trace));
         found.is_some_and(|found| found.replace('-', "_") == wanted.replace('-', "_"))
     }
 }

@@ -1,0 +1,209 @@
+//! `cargo xtask foreign production [MINUTES]`: what a server pays for DMD over jemalloc.
+//!
+//! The server is mini-redis of crates.io, a store in memory, in a copy whose only changes are the
+//! lines that the guide asks for. Its client is redis-benchmark of Debian, which sets and gets
+//! random keys. Four servers run at once: over jemalloc alone, with DMD asleep, with DMD's profile,
+//! and with jemalloc's own profiler. The client loads one after the other, in rounds, until each
+//! was loaded for the minutes (10 by default). So all of them meet the same changes of the machine.
+
+mod server;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use self::server::{Load, Server};
+use super::{Bench, folder, sources};
+use crate::bench::figure;
+use crate::build;
+use crate::failure::Failure;
+use crate::on_path;
+
+/// The version of mini-redis, so that the added lines find their places.
+const VERSION: &str = "0.4.1";
+
+const MINUTES: f64 = 10.0;
+
+/// The servers: jemalloc alone comes first, since the others are compared with it.
+const VARIANTS: [Variant; 4] = [
+    Variant { name: "jemalloc alone", feature: None, variable: ("DMD", "") },
+    Variant { name: "DMD asleep", feature: Some("dmd"), variable: ("DMD", "") },
+    Variant { name: "DMD's profile", feature: Some("dmd"), variable: ("DMD", "--mode=profile") },
+    Variant {
+        name: "jemalloc's profiler",
+        feature: Some("profiler"),
+        variable: ("_RJEM_MALLOC_CONF", "prof:true,lg_prof_sample:19"),
+    },
+];
+
+struct Variant {
+    name: &'static str,
+    feature: Option<&'static str>,
+    variable: (&'static str, &'static str),
+}
+
+/// What is added to the manifest, but for the paths of our packages.
+const MANIFEST: &str = r#"
+[workspace]
+
+[features]
+dmd = ["dep:memreport", "memreport-dmd/jemalloc"]
+profiler = ["tikv-jemallocator/profiling"]
+
+[dependencies.tikv-jemallocator]
+version = "0.7"
+
+[profile.release]
+debug = "line-tables-only"
+"#;
+
+/// What is added to the end of the server's `main.rs`.
+const ALLOCATOR: &str = r#"
+#[cfg(not(feature = "dmd"))]
+#[global_allocator]
+static JEMALLOC: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+#[cfg(feature = "dmd")]
+dmd::global_allocator!(tikv_jemallocator::Jemalloc);
+"#;
+
+/// The beginning of the server's `main`, and what is added after it.
+const MAIN: &str = "pub async fn main() -> mini_redis::Result<()> {\n";
+const SERVE: &str = "    #[cfg(feature = \"dmd\")]\n    memreport::serve()?;\n";
+
+/// Runs the measurement. Returns `false` if a server or an answer fails.
+pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
+    let minutes = match args {
+        [] => MINUTES,
+        [minutes] => minutes.parse().map_err(|_| format!("{minutes} is no number of minutes"))?,
+        _ => return Err("`production` takes a number of minutes".into()),
+    };
+    on_path::find(&["redis-benchmark"], "redis-tools")?;
+    let source = prepared(bench)?;
+    let mut servers = Vec::new();
+    for variant in &VARIANTS {
+        servers.push(Server::start(&variant.built(&source)?, variant.variable)?);
+    }
+    // The first rounds insert the keys and are not counted.
+    for server in &mut servers {
+        server.load()?;
+    }
+    let mut rounds: Vec<Vec<Load>> = Vec::new();
+    let begun = Instant::now();
+    let whole = Duration::from_secs_f64(minutes * 60.0 * VARIANTS.len() as f64);
+    while begun.elapsed() < whole {
+        let first = rounds.len() % servers.len();
+        let mut loads: Vec<(usize, Load)> = Vec::new();
+        for turn in 0..servers.len() {
+            let which = (first + turn) % servers.len();
+            loads.push((which, servers[which].load()?));
+        }
+        loads.sort_by_key(|(which, _)| *which);
+        rounds.push(loads.into_iter().map(|(_, load)| load).collect());
+    }
+    write_table(&rounds, &servers, out)?;
+    let mut holds = true;
+    for (variant, server) in VARIANTS.iter().zip(&servers) {
+        if variant.feature == Some("dmd") {
+            holds &= write_answer(variant, server, bench, out)?;
+        }
+    }
+    Ok(holds)
+}
+
+/// Makes a copy of mini-redis that has the allocators and the socket.
+fn prepared(bench: &Bench) -> Result<PathBuf, Failure> {
+    let fetching = bench.file("fetching");
+    fs::create_dir_all(fetching.join("src"))?;
+    fs::write(fetching.join("src/lib.rs"), "")?;
+    let text = format!(
+        "[package]\nname = \"fetching\"\nedition = \"2024\"\n\n[workspace]\n\n\
+         [dependencies]\nmini-redis = \"={VERSION}\"\n"
+    );
+    fs::write(fetching.join("Cargo.toml"), text)?;
+    let copy = bench.file("mini-redis");
+    let source = sources::of_package(&fetching.join("Cargo.toml"), "mini-redis", &[])?;
+    sources::copy(&source, &copy)?;
+    let manifest = copy.join("Cargo.toml");
+    let mut text = fs::read_to_string(&manifest)? + MANIFEST;
+    for (package, folder) in [("memreport", "memreport"), ("memreport-dmd", "dmd")] {
+        let path = build::root().join(folder);
+        text += &format!("\n[dependencies.{package}]\npath = {path:?}\noptional = true\n");
+    }
+    fs::write(&manifest, text)?;
+    let main = copy.join("src/bin/server.rs");
+    let text = fs::read_to_string(&main)?;
+    if !text.contains(MAIN) {
+        return Err("the server's `main` is not where it was".into());
+    }
+    fs::write(&main, text.replace(MAIN, &format!("{MAIN}{SERVE}")) + ALLOCATOR)?;
+    Ok(copy)
+}
+
+impl Variant {
+    /// Builds the server. Those without a feature in common do not share what is built.
+    fn built(&self, source: &Path) -> Result<PathBuf, Failure> {
+        let mut build = build::cargo();
+        build.args(["build", "--release", "--manifest-path"]).arg(source.join("Cargo.toml"));
+        let target = folder().join("target").join(self.feature.unwrap_or("alone"));
+        build.env("CARGO_TARGET_DIR", target).args(self.feature.map(|_| "--features"));
+        build.args(self.feature);
+        build::executable(&mut build, "mini-redis-server")
+    }
+}
+
+fn write_table(
+    rounds: &[Vec<Load>],
+    servers: &[Server],
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let requests = server::REQUESTS;
+    writeln!(
+        out,
+        "mini-redis {VERSION}, {} rounds of {requests} requests to set and {requests} to get\n",
+        rounds.len()
+    )?;
+    writeln!(
+        out,
+        "{:20} {:>8} {:>8} {:>8} {:>8} {:>10}   processor time to jemalloc alone",
+        "", "set/s", "get/s", "p99 set", "p99 get", "resident",
+    )?;
+    for (which, (variant, server)) in VARIANTS.iter().zip(servers).enumerate() {
+        let median_of = |number: fn(&Load) -> f64| {
+            figure::median(rounds.iter().map(|loads| number(&loads[which])).collect()).0
+        };
+        let ratios = rounds.iter().map(|loads| loads[which].processor / loads[0].processor);
+        let (ratio, (low, high)) = figure::median(ratios.collect());
+        writeln!(
+            out,
+            "{:20} {:8.0} {:8.0} {:5.3} ms {:5.3} ms {:6.1} MiB   {ratio:.3} ({low:.3} to {high:.3})",
+            variant.name,
+            median_of(|load| load.set.per_second),
+            median_of(|load| load.get.per_second),
+            median_of(|load| load.set.slow),
+            median_of(|load| load.get.slow),
+            server.resident()? / 1024.0,
+        )?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Asks a server about itself as a user would. Returns `false` if it does not answer.
+fn write_answer(
+    variant: &Variant,
+    server: &Server,
+    bench: &Bench,
+    out: &mut dyn Write,
+) -> Result<bool, Failure> {
+    let begun = Instant::now();
+    let mut ask: Command = bench.about_memory();
+    let answer = ask.arg(server.pid()).stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&answer.stdout);
+    let heap = text.lines().find(|line| line.contains("heap-allocated")).unwrap_or("no answer");
+    let took = begun.elapsed().as_secs_f64();
+    writeln!(out, "{}: about-memory PID after {took:.2} s: {}", variant.name, heap.trim())?;
+    Ok(answer.status.success() && heap != "no answer")
+}
