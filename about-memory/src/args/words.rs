@@ -34,8 +34,8 @@ pub(super) fn name_similar_command(
     }
 }
 
-/// Returns the error for words such as `heap cencus FILE` and `heap FILE FILE`, where clap takes the
-/// second for a file and says that the third conflicts with it; `None` for other words.
+/// Returns the error for words such as `heap cencus FILE` and `heap FILE FILE`, where clap takes
+/// the second for a file and says that the third conflicts with it; `None` for other words.
 pub(super) fn unknown_command(words: &[OsString], commands: &clap::Command) -> Option<clap::Error> {
     let group = commands.find_subcommand(words.get(1)?)?;
     let word = words.get(2)?.to_str()?;

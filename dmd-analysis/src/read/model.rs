@@ -93,7 +93,7 @@ pub struct Block {
     pub kind: Arc<BlockKind>,
 }
 
-/// What blocks of different sizes may have in common.
+/// Properties that blocks of different sizes may have in common.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockKind {
     /// The stack that allocated it, if one was recorded.

@@ -75,7 +75,7 @@ fn work_figures(work: &Work, times: &[OfVariant], on_two: &[OfVariant]) -> Secti
 
 /// Returns by how much the ratio of a variant is larger than on two threads.
 fn crowded(of_variant: &OfVariant, on_two: &[OfVariant]) -> Figure {
-    /// What noise may add.
+    /// The room for noise.
     const ALLOWED: f64 = 1.05;
     let variant = of_variant.variant.name;
     let name = format!("{variant}, to 2 threads");

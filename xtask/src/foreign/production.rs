@@ -44,7 +44,7 @@ struct Variant {
     variable: (&'static str, &'static str),
 }
 
-/// What is added to the manifest, but for the paths of our packages.
+/// The addition to the manifest, but for the paths of our packages.
 const MANIFEST: &str = r#"
 [workspace]
 
@@ -59,7 +59,7 @@ version = "0.7"
 debug = "line-tables-only"
 "#;
 
-/// What is added to the end of the server's `main.rs`.
+/// The addition to the end of the server's `main.rs`.
 const ALLOCATOR: &str = r#"
 #[cfg(not(feature = "dmd"))]
 #[global_allocator]
@@ -69,7 +69,7 @@ static JEMALLOC: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 dmd::global_allocator!(tikv_jemallocator::Jemalloc);
 "#;
 
-/// The beginning of the server's `main`, and what is added after it.
+/// The beginning of the server's `main`, and the line after it.
 const MAIN: &str = "pub async fn main() -> mini_redis::Result<()> {\n";
 const SERVE: &str = "    #[cfg(feature = \"dmd\")]\n    memreport::serve()?;\n";
 

@@ -25,7 +25,7 @@ pub(super) struct Server {
     port: u16,
 }
 
-/// What a round of the client found.
+/// The answers in a round of the client.
 pub(super) struct Load {
     pub(super) set: Answers,
     pub(super) get: Answers,
@@ -41,7 +41,7 @@ pub(super) struct Answers {
 
 impl Server {
     pub(super) fn start(program: &Path, (name, value): (&str, &str)) -> Result<Self, Failure> {
-        // Taken and given back: the server wants a number.
+        // A port that is free now: the server wants a number.
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut command = Command::new(program);
         command.env_remove("DMD").args(["--port", &port.to_string()]);
