@@ -92,7 +92,7 @@ impl fmt::Display for Figure {
     }
 }
 
-const NAME_WIDTH: usize = 33;
+const NAME_WIDTH: usize = 34;
 
 /// Truncates a reason to the width of a table. The JSON lines have all of it.
 fn cut(why: &str) -> String {

@@ -20,14 +20,17 @@ use crate::bench::figure::{Figure, lines, table};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// Runs `cargo xtask bench overhead [--quick] [--only WORD]`. Returns `false` when a target is
-/// missed.
+/// Runs `cargo xtask bench overhead [--quick] [--rounds N] [--only WORD]`. Returns `false` when a
+/// target is missed.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
-    let only = match args {
-        [.., "--only", word] | ["--only", word, ..] => Some(*word),
-        _ => None,
+    let word_behind = |option: &str| {
+        let pair = args.windows(2).find(|pair| pair[0] == option);
+        pair.map(|pair| pair[1])
     };
+    let only = word_behind("--only");
     let effort = if args.contains(&"--quick") { Effort::QUICK } else { Effort::FULL };
+    let rounds = word_behind("--rounds").map(str::parse).transpose()?;
+    let effort = rounds.map_or(effort, |rounds| effort.with_rounds(rounds));
     let wanted = |name: &str| only.is_none_or(|word| name.contains(word));
     let scratch = Scratch::new()?;
     let programs = Programs::build(out)?;
@@ -78,7 +81,7 @@ fn crowded(of_variant: &OfVariant, on_two: &[OfVariant]) -> Figure {
     /// The room for noise.
     const ALLOWED: f64 = 1.05;
     let variant = of_variant.variant.name;
-    let name = format!("{variant}, to 2 threads");
+    let name = format!("{variant} / on 2");
     let two = on_two.iter().find(|two| two.variant.name == variant);
     let two = two.ok_or_else(|| "the work on 2 threads is left out".to_owned());
     let figure = match (of_variant.ratios(true), two.and_then(|two| two.ratios(true))) {

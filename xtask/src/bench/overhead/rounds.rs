@@ -46,6 +46,12 @@ impl Effort {
         few: 1,
     };
 
+    /// Returns it with at most this many rounds.
+    pub(crate) fn with_rounds(self, rounds: usize) -> Effort {
+        let most = |now: usize| now.min(rounds.max(1));
+        Effort { rounds: most(self.rounds), fine_rounds: most(self.fine_rounds), ..self }
+    }
+
     fn rounds(self, variant: &Variant) -> usize {
         if variant.size == Size::Fine { self.fine_rounds } else { self.rounds }
     }
