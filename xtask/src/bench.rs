@@ -9,6 +9,7 @@ mod analyse;
 mod measure;
 mod record;
 mod retained;
+mod tree;
 mod scopes;
 mod census;
 pub(crate) mod calibrate;
@@ -28,6 +29,7 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
         "census" => census::run(is_quick, out),
         "scopes" => scopes::run(is_quick, out),
         "retained" => retained::run(args, out),
+        "tree" => tree::run(args, out),
         "measure" => measure::run(is_quick, out),
         "show" => show::run(args, out),
         "analyse" => {
@@ -35,7 +37,7 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
             analyse::run(script.map(Path::new), out)
         }
         _ => Err(format!(
-            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure, record, retained, scopes, census"
+            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure, record, retained, tree, scopes, census"
         )
         .into()),
     }
