@@ -81,9 +81,21 @@ pub(crate) fn check(
     if !status.success() && errors.is_empty() {
         let first = notes.lines().find(|line| line.starts_with("error"));
         let first = first.or(notes.lines().next()).unwrap_or("without a message");
-        return Err(format!("`cargo check` of a copy failed: {first}"));
+        let remedy = locked(first).map_or_else(String::new, |name| {
+            format!(
+                "\nmemreport's feature for this crate needs a newer version than the one in Cargo.lock: \
+                 `cargo update {name}` may help"
+            )
+        });
+        return Err(format!("`cargo check` of a copy failed: {first}{remedy}"));
     }
     Ok(errors)
+}
+
+/// Returns the crate of which cargo finds no version, by the first line of its error.
+fn locked(error: &str) -> Option<&str> {
+    let name = error.strip_prefix("error: failed to select a version for `")?;
+    name.split_once('`').map(|(name, _)| name)
 }
 
 fn error(message: WireMessage, copy: &Copy) -> CompileError {
@@ -97,4 +109,20 @@ fn error(message: WireMessage, copy: &Copy) -> CompileError {
         }
     }
     CompileError { message: message.message, places }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::locked;
+
+    #[test]
+    fn a_crate_without_a_version_is_named() {
+        for (error, expected) in [
+            ("error: failed to select a version for `bytes`.", Some("bytes")),
+            ("error: failed to select a version for the requirement `a = \"^9\"`", None),
+            ("error: could not compile `shop`", None),
+        ] {
+            assert_eq!(locked(error), expected, "{error}");
+        }
+    }
 }
