@@ -157,7 +157,9 @@ impl Run {
         let part = |all: u64| if self.is_tenth { all / 10 } else { all };
         match kind {
             Kind::Churn(threads) => {
-                command.args(["churn", &part(effort.operations).to_string(), &threads.to_string()])
+                // Each of many threads sees all stacks, for the first time, in its own share.
+                let operations = part(effort.operations) * (threads as u64 / 8).max(1);
+                command.args(["churn", &operations.to_string(), &threads.to_string()])
             }
             Kind::Json => command.arg("json").arg(&files.json[usize::from(self.is_tenth)]),
             Kind::Maps => command.args(["maps", &part(effort.maps).to_string()]),
