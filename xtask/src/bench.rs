@@ -8,8 +8,7 @@ mod show;
 mod analyse;
 mod measure;
 mod record;
-mod retained;
-mod tree;
+mod scan;
 mod scopes;
 mod census;
 pub(crate) mod calibrate;
@@ -28,8 +27,8 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
         "record" => record::run(args, out),
         "census" => census::run(is_quick, out),
         "scopes" => scopes::run(is_quick, out),
-        "retained" => retained::run(args, out),
-        "tree" => tree::run(args, out),
+        "retained" => scan::retained::run(args, out),
+        "tree" => scan::tree::run(args, out),
         "measure" => measure::run(is_quick, out),
         "show" => show::run(args, out),
         "analyse" => {

@@ -52,7 +52,7 @@ impl Program for MiniRedis {
         init.args(["memreport", "init", "--path"]).arg(build::root()).current_dir(&bench.package);
         bench.answer(&mut init)?;
         // The published lock file has a version that memreport's feature for the crate does not
-        // take. `annotate` says so.
+        // take: the message of `annotate` asks for this.
         let mut update = build::cargo();
         update.args(["update", "--quiet", "bytes"]).current_dir(&bench.package);
         bench.answer(&mut update).map(drop)
@@ -69,7 +69,7 @@ impl Program for MiniRedis {
         let mut answers = [0; 5];
         for number in 0..KEYS {
             let (key, value) = (format!("key:{number:08}"), format!("{number:0>100}"));
-            // In one piece: the server need not wait for the rest, nor this for its acknowledgement.
+            // In one piece: its end would wait for the acknowledgement of its beginning.
             let request = format!(
                 "*3\r\n$3\r\nset\r\n${}\r\n{key}\r\n${}\r\n{value}\r\n",
                 key.len(),

@@ -13,8 +13,8 @@ use about_memory::{Cli, Context};
 use clap::Parser;
 use serde_json::{Value, json};
 
-use super::process::peak_of_this_process;
 use crate::bench::figure::{Figure, lines, table};
+use crate::bench::process::peak_of_this_process;
 use crate::build;
 use crate::failure::Failure;
 use crate::generate::random::Random;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::figure::{Figure, lines, table};
+use crate::bench::figure::{Figure, lines, table};
 use crate::build;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -29,17 +29,17 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let (report, dump) = (scratch.0.join("lists.json"), scratch.0.join("lists.dmd.json"));
     let mut run = Command::new(program);
     run.arg(blocks.to_string()).arg(&report).env("DMD", "--mode=scan");
-    let (text, run) = Measured::of(run, &scratch.0)?;
+    let (text, run) = Measured::of(&run, &scratch.0)?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [snapshot, saved, usual, longest, _] = numbers[..] else {
         return Err(format!("the program printed {text}").into());
     };
     let mut show = Command::new(&about_memory);
     show.arg("tree").arg(&dump).arg("--json");
-    let (tree, tree_cost) = Measured::of(show, &scratch.0)?;
+    let (tree, tree_cost) = Measured::of(&show, &scratch.0)?;
     let mut show = Command::new(&about_memory);
     show.args(["heap", "dominators", "--depth", "2"]).arg(&dump);
-    let (_, dominators) = Measured::of(show, &scratch.0)?;
+    let (_, dominators) = Measured::of(&show, &scratch.0)?;
     let tree: Value = serde_json::from_str(&tree)?;
     let of = |value: &Value, key: &str| value[key].as_u64().unwrap_or(0);
     let rows = tree["rows"].as_array().map_or(&[][..], Vec::as_slice);
@@ -81,7 +81,7 @@ struct Measured {
 
 impl Measured {
     /// Runs a command to its end, and returns its output too. GNU's `time` knows its peak.
-    fn of(command: Command, folder: &Path) -> Result<(String, Self), Failure> {
+    fn of(command: &Command, folder: &Path) -> Result<(String, Self), Failure> {
         let file = folder.join("peak");
         let mut timed = Command::new("/usr/bin/time");
         timed.args(["-f", "%M", "-o"]).arg(&file).arg(command.get_program());
