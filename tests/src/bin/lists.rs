@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::hint::black_box;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process;
 use std::sync::atomic::AtomicU64;
@@ -75,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let begun = Instant::now();
     snapshot.save(report)?;
     let saved = begun.elapsed().as_secs_f64();
-    println!("{took} {saved} {usual} {longest} {}", sum());
+    writeln!(io::stdout(), "{took} {saved} {usual} {longest} {}", sum())?;
     // The lists are too long to be dropped by recursion.
     process::exit(0)
 }
