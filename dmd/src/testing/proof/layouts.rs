@@ -103,7 +103,7 @@ impl Names {
         let mut symboliser = Symboliser::new(Options::default());
         symboliser.symbolicate(&mut dump);
         let inner = dump.blocks.iter().zip(&allocations).filter_map(|(block, allocation)| {
-            let block_type = BlockType::of_trace(&dump, dump.trace(block.alloc?));
+            let block_type = BlockType::of_trace(&dump, dump.trace(block.kind.alloc?));
             let BlockType::Known(name) = block_type else { return None };
             Some((allocation.address(), InnerValue::of(&name)?))
         });
