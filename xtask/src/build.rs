@@ -1,5 +1,7 @@
 //! Builds the workspace's own programs and returns their paths.
 
+pub(crate) mod sources;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

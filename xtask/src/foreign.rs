@@ -10,7 +10,6 @@
 mod c_libraries;
 mod figures;
 mod production;
-mod sources;
 mod stories;
 mod subject;
 pub(crate) mod tasks;

@@ -15,9 +15,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use self::server::{Load, Server};
-use super::{Bench, folder, sources};
+use super::{Bench, folder};
 use crate::bench::figure;
-use crate::build;
+use crate::build::{self, sources};
 use crate::failure::Failure;
 use crate::on_path;
 

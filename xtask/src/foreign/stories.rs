@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{Bench, folder, sources};
-use crate::build;
+use super::{Bench, folder};
+use crate::build::{self, sources};
 use crate::failure::Failure;
 
 /// A story, which has the name of its patch.

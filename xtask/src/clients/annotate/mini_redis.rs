@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Bench, Program};
-use crate::build;
+use crate::build::{self, sources};
 use crate::failure::Failure;
 
 /// The server of mini-redis.
@@ -45,7 +45,7 @@ impl Program for MiniRedis {
         vendor.args(["vendor", "--quiet", "vendored"]).current_dir(&fetching);
         bench.answer(&mut vendor)?;
         let source = fetching.join("vendored/mini-redis");
-        copy(&source, &bench.package)?;
+        sources::copy(&source, &bench.package)?;
         let manifest = fs::read_to_string(source.join("Cargo.toml"))?;
         fs::write(bench.package.join("Cargo.toml"), manifest + "\n[workspace]\n")?;
         let mut init = Command::new(&bench.cargo_memreport);
@@ -113,18 +113,4 @@ impl Drop for Server {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let place = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &place)?;
-        } else {
-            fs::copy(entry.path(), place)?;
-        }
-    }
-    Ok(())
 }

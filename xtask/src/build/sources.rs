@@ -10,7 +10,7 @@ use crate::build;
 use crate::failure::Failure;
 
 /// Returns the folder to which cargo has unpacked a dependency of a package.
-pub(super) fn of_package(
+pub(crate) fn of_package(
     manifest: &Path,
     package: &str,
     features: &[&str],
@@ -27,7 +27,7 @@ pub(super) fn of_package(
 }
 
 /// Copies a folder, without what cargo built in it.
-pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
