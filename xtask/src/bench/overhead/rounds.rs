@@ -204,10 +204,17 @@ fn times(text: &str) -> Option<Times> {
 }
 
 fn command(program: Program, path: &Path, files: &Files) -> Command {
-    if program != Program::Heaptrack {
-        return Command::new(path);
+    let mut command = match program {
+        Program::Heaptrack => {
+            let mut command = Command::new("heaptrack");
+            command.args(["--raw", "--output"]).arg(&files.record).arg(path);
+            command
+        }
+        _ => Command::new(path),
+    };
+    // heapscope leaves a file in the working directory.
+    if let Some(folder) = files.record.parent() {
+        command.current_dir(folder);
     }
-    let mut command = Command::new("heaptrack");
-    command.args(["--raw", "--output"]).arg(&files.record).arg(path);
     command
 }
