@@ -7,16 +7,17 @@
 //!
 //! Everything is read from a copy ([`Image`]) that may be damaged or hostile: each structure is
 //! checked before it is used, and each walk has an end. `arenas` finds the arenas, `caches` the
-//! chunks at hand, `walk` goes over the rows; `live` and `core_file` take the copy; `scan` writes
-//! it as a dump.
+//! chunks at hand, `walk` goes over the rows; `live` and `core_file` take the copy, in which
+//! `frames` finds the functions of threads; `scan` writes it as a dump.
 
+mod threads;
 mod image;
 mod arenas;
 mod caches;
 mod walk;
-mod places;
 mod mapped;
 mod collect;
+mod frames;
 mod scan;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod live;
@@ -30,7 +31,5 @@ pub(crate) use core_file::read_core;
 pub(crate) use image::Image;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use live::{Copied, copy};
-pub(crate) use scan::{Process, write_scan};
-#[cfg(test)]
-pub(crate) use walk::Block;
-pub(crate) use walk::{Heap, Sum, read};
+pub(crate) use scan::{Process, roots, write_scan};
+pub(crate) use walk::{Block, Heap, Sum, read};

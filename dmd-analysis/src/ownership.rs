@@ -9,6 +9,7 @@
 
 mod shape;
 mod layout;
+mod stack_places;
 mod roots;
 mod claims;
 mod holders;

@@ -11,6 +11,7 @@ pub(crate) mod input;
 mod keys;
 mod model;
 pub(crate) mod scanned;
+mod stack_frame;
 mod unpack;
 mod wire;
 
@@ -25,6 +26,7 @@ pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 pub use model::{
     Block, BlockKind, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
 };
+pub use stack_frame::{FrameRegister, StackFrame};
 pub use unpack::DEFAULT_LIMIT;
 use unpack::Unpacked;
 pub(crate) use unpack::Unpacker;

@@ -6,6 +6,7 @@
 //! symbol file of Breakpad takes its place. Addresses without symbols become notes.
 
 mod address;
+mod frames;
 mod module;
 mod rewrite;
 mod statics;
@@ -68,6 +69,7 @@ impl Symboliser {
     /// Replaces each frame with an address by the functions at that address.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Report {
         statics::name_statics(self, dump);
+        frames::name_frames(self, dump);
         let addresses: Vec<_> =
             dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
         let mut report =
@@ -111,10 +113,12 @@ impl Symboliser {
             .unwrap_or_default()
     }
 
-    /// Returns the types of the program that wrote `dump`; none without debug information.
+    /// Returns the types of the program that wrote `dump`, and the variables that its threads had;
+    /// none without debug information.
     pub fn types(&mut self, dump: &Dump) -> Types {
-        let program = dump.extension.as_ref().and_then(|ours| ours.program.clone());
-        program.map(|path| self.module(dump, &path).types()).unwrap_or_default()
+        let Some(ours) = &dump.extension else { return Types::default() };
+        let Some(path) = &ours.program else { return Types::default() };
+        self.module(dump, path).types(&ours.frames)
     }
 
     /// Returns the module at `path` of the program that wrote `dump`.

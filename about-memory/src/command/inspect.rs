@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use crate::command::flags::{Output, candidates};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::glibc_heap::{self, Extent, Heap, Image, Process, read_core, write_scan};
+use crate::glibc_heap::{self, Block, Extent, Heap, Image, Process, read_core, write_scan};
 use crate::input::live::any_process;
 use crate::render::process::inspected::{Inspected, blocks, json, text};
 
@@ -89,6 +89,15 @@ pub(in crate::command) fn scan_of(pid: u32) -> Result<Vec<u8>, Failure> {
     Ok(dump)
 }
 
+/// Returns a dump without blocks of a running process: the words outside of these blocks that lead
+/// into them, its threads and their frames. The heap may be any allocator's.
+///
+/// # Errors
+/// The process cannot be stopped or read.
+pub(in crate::command) fn roots_of(pid: u32, blocks: &[Block]) -> Result<Vec<u8>, Failure> {
+    Ok(glibc_heap::roots(&running::image_of(pid)?, blocks).to_string().into_bytes())
+}
+
 /// A heap that was read, and the copy that it was read from.
 struct Found {
     inspected: Inspected,
@@ -99,11 +108,17 @@ struct Found {
 /// There are no registers of other processors, and no such calls of other systems.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 mod running {
-    use super::{Extent, Failure, Found};
+    use super::{Extent, Failure, Found, Image};
+
+    const ELSEWHERE: &str =
+        "running processes are inspected on Linux on x86-64 only; core files of one, anywhere";
 
     pub(super) fn of_process(_pid: u32, _extent: Extent) -> Result<Found, Failure> {
-        Err("running processes are inspected on Linux on x86-64 only; core files of one, anywhere"
-            .into())
+        Err(ELSEWHERE.into())
+    }
+
+    pub(super) fn image_of(_pid: u32) -> Result<Image, Failure> {
+        Err(ELSEWHERE.into())
     }
 }
 

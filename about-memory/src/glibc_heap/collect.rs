@@ -1,15 +1,18 @@
 //! Copies what describes a heap, and on request the contents of its blocks, from a stopped process
 //! or a core file.
 
+mod places;
+
 use std::ops::Range;
 use std::time::Duration;
 
 use memreport_analysis::read::StaticPlace;
 
+use self::places::Places;
 use super::arenas::{main_top, mapped_count};
 use super::image::{Areas, Image, PAGE, Root, THREAD_LOCALS, words_of};
 use super::mapped::{Search, find_mapped};
-use super::places::Places;
+use super::threads::{RED_ZONE, ThreadState};
 use crate::other_process::{Mapping, is_c_library};
 
 /// Memory that can be read.
@@ -21,21 +24,13 @@ pub(super) trait Memory {
     fn search(&self) -> Search;
 }
 
-/// The state of a thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ThreadState {
-    pub(super) number: u32,
-    pub(super) stack_pointer: u64,
-    pub(super) thread_pointer: u64,
-    /// The registers that may have addresses.
-    pub(super) registers: Vec<u64>,
-}
-
 /// The extent of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// All that the sums need.
     Sums,
+    /// The memory that may refer to blocks: data of modules, stacks, and some more. No heap.
+    Roots,
     /// The contents of all blocks too, and the memory that may refer to them.
     Contents,
 }
@@ -54,11 +49,11 @@ const HEAP: &str = "[heap]";
 /// The bytes above a thread pointer that are the C library's (`struct pthread`).
 const THREAD_DESCRIPTION: u64 = 2304;
 
-/// The bytes below a stack pointer that code may use (the System V ABI).
-const RED_ZONE: u64 = 128;
-
 /// The most bytes of memory beside the heap that are searched for addresses.
 const MOST_OTHER: u64 = 1 << 30;
+
+/// The same where the heap is another allocator's, and so is among that memory.
+const MOST_WITH_HEAP: u64 = 64 << 20;
 
 /// Copies an image.
 pub(super) fn collect(
@@ -74,6 +69,10 @@ pub(super) fn collect(
         thread_pointers: threads.iter().map(|thread| thread.thread_pointer).collect(),
         ..Image::default()
     };
+    if extent == Extent::Roots {
+        add_roots(memory, &mut image, (mappings, threads), (&places.private, MOST_WITH_HEAP));
+        return image;
+    }
     for range in image.library.iter().chain(&image.arena_heaps) {
         copy(memory, &mut image.areas, range.clone());
     }
@@ -90,7 +89,7 @@ pub(super) fn collect(
         for (start, bytes) in image.mapped.clone() {
             copy(memory, &mut image.areas, start..start + bytes);
         }
-        add_roots(memory, &mut image, mappings, threads, &private);
+        add_roots(memory, &mut image, (mappings, threads), (&private, MOST_OTHER));
     }
     for thread in threads {
         let pointer = thread.thread_pointer;
@@ -164,21 +163,22 @@ fn copy(memory: &impl Memory, areas: &mut Areas, range: Range<u64>) {
     areas.add(range.start, bytes);
 }
 
-/// Adds the memory outside the heap that may refer to blocks.
+/// Adds the memory outside the heap that may refer to blocks: of memory of no known use, at most
+/// `most` bytes.
 fn add_roots(
     memory: &impl Memory,
     image: &mut Image,
-    mappings: &[Mapping],
-    threads: &[ThreadState],
-    private: &[Range<u64>],
+    (mappings, threads): (&[Mapping], &[ThreadState]),
+    (private, most): (&[Range<u64>], u64),
 ) {
     let mut covered: Vec<Range<u64>> =
         image.mapped.iter().map(|(at, size)| *at..at + size).collect();
     for thread in threads {
-        let ThreadState { number, stack_pointer, thread_pointer, registers } = thread;
+        let ThreadState { number, thread_pointer, .. } = thread;
+        let stack_pointer = thread.stack_pointer();
         let name = format!("stack and thread-locals of thread {number}");
-        image.registers.push((format!("registers of thread {number}"), registers.clone()));
-        let holds = |mapping: &&Mapping| mapping.range.contains(stack_pointer);
+        image.threads.push(thread.clone());
+        let holds = |mapping: &&Mapping| mapping.range.contains(&stack_pointer);
         let Some(mapping) = mappings.iter().find(holds) else { continue };
         // The thread-locals are at the end of a thread's stack, but not of the main thread's.
         let locals = thread_pointer.saturating_sub(THREAD_LOCALS)
@@ -192,7 +192,7 @@ fn add_roots(
             add_root(memory, image, Root::named(&name, locals));
         }
     }
-    let mut left = MOST_OTHER;
+    let mut left = most;
     for (index, mapping) in mappings.iter().enumerate().filter(|(_, mapping)| mapping.is_writable) {
         let before = mappings[..index].iter().rev().find(|before| before.inode != 0);
         let follows = |before: &&Mapping| before.range.end == mapping.range.start;
@@ -231,7 +231,7 @@ fn add_other(memory: &impl Memory, image: &mut Image, range: Range<u64>, left: u
     let bytes = range.end - range.start;
     if bytes > left {
         image.notes.push(format!(
-            "{bytes} bytes from {:x} on are not searched for addresses of blocks: more than 1 GiB is not in the heap",
+            "{bytes} bytes from {:x} on are not searched for addresses of blocks: there is too much beside the heap",
             range.start
         ));
         return left;

@@ -1,6 +1,6 @@
 //! Reads what describes the heap from a core file: core(5), elf(5).
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,11 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{FileKind, LittleEndian};
 use std::fmt;
 
-use super::collect::{Extent, Memory, ThreadState, collect};
+use super::collect::{Extent, Memory, collect};
+use super::frames;
 use super::image::Image;
 use super::mapped::Search;
+use super::threads::ThreadState;
 use crate::other_process::Mapping;
 
 /// The reason why a core file cannot be read, with the remedy.
@@ -57,6 +59,10 @@ const MAX_NOTES: u64 = 256 << 20;
 /// The places of a thread's number and registers in its status.
 const THREAD_NUMBER: usize = 32;
 const REGISTERS: usize = 112;
+
+/// The places of `rax`, `rdx`, `rcx`, `rbx`, `rsi`, `rdi`, `rbp`, `rsp` and `r8` to `r15` among
+/// those registers: their order in DWARF.
+const IN_DWARF: [usize; 16] = [10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0];
 
 /// The end of a program's addresses on x86-64, with four levels of pages.
 const ADDRESS_END: u64 = 1 << 47;
@@ -117,7 +123,9 @@ pub(crate) fn read_core(path: &Path, extent: Extent) -> Result<Image, CoreError>
         return Err(CoreError::CutOff(path.to_owned()));
     }
     let mappings = mappings(&segments, &files);
-    Ok(collect(&CoreMemory { file: &file, segments }, &mappings, &threads, extent))
+    let mut image = collect(&CoreMemory { file: &file, segments }, &mappings, &threads, extent);
+    frames::add(&mut image, &mappings, &file_of);
+    Ok(image)
 }
 
 fn segment(header: &ProgramHeader64<LittleEndian>) -> Segment {
@@ -242,16 +250,27 @@ fn mappings(segments: &[Segment], files: &[MappedFile]) -> Vec<Mapping> {
     all
 }
 
+/// Opens the file of a mapping, if it is a regular one.
+fn file_of(mapping: &Mapping) -> Option<File> {
+    let is_file = fs::metadata(&mapping.path).is_ok_and(|found| found.is_file());
+    is_file.then(|| File::open(&mapping.path).ok()).flatten()
+}
+
 /// Returns the state of a thread (`struct elf_prstatus`): its number, and its registers in the
 /// order of `struct user_regs_struct`.
 fn thread_state(status: &[u8]) -> Option<ThreadState> {
     let number = status.get(THREAD_NUMBER..THREAD_NUMBER + 4)?.try_into().ok()?;
-    let registers: Vec<u64> = (0..27).map_while(|at| word_in(status, REGISTERS + 8 * at)).collect();
+    let register = |at: usize| word_in(status, REGISTERS + 8 * at);
+    let mut registers = [0; 16];
+    for (known, at) in registers.iter_mut().zip(IN_DWARF) {
+        *known = register(at)?;
+    }
     Some(ThreadState {
         number: u32::from_le_bytes(number),
-        stack_pointer: *registers.get(19)?,
-        thread_pointer: *registers.get(21)?,
-        registers: registers[..15].to_vec(),
+        name: None,
+        thread_pointer: register(21)?,
+        instruction_pointer: register(16)?,
+        registers,
     })
 }
 
@@ -317,8 +336,10 @@ mod tests {
             status[REGISTERS + 8 * usize::from(register)] = 100 + register;
         }
         let state = thread_state(&status).unwrap();
-        assert_eq!((state.number, state.stack_pointer, state.thread_pointer), (77, 119, 121));
-        assert_eq!(state.registers, (100..115).collect::<Vec<u64>>());
+        assert_eq!((state.number, state.stack_pointer(), state.thread_pointer), (77, 119, 121));
+        let [rax, rdx, rcx, rbx, .., r15] = state.registers;
+        assert_eq!((rax, rdx, rcx, rbx, r15), (110, 112, 111, 105, 100));
+        assert_eq!(state.instruction_pointer, 116);
         assert_eq!(thread_state(&status[..REGISTERS + 21 * 8]), None);
     }
 }

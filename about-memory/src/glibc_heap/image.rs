@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::threads::{Frame, ThreadState};
+
 /// Copied pieces of memory, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Areas {
@@ -91,8 +93,10 @@ pub(crate) struct Image {
     pub(crate) thread_pointers: Vec<u64>,
     /// Memory outside the heap that may refer to blocks, with its bytes.
     pub(crate) roots: Vec<(Root, Vec<u8>)>,
-    /// The registers of threads, each with a name.
-    pub(crate) registers: Vec<(String, Vec<u64>)>,
+    /// The threads with their registers.
+    pub(crate) threads: Vec<ThreadState>,
+    /// The frames of the threads, those of each from the innermost on.
+    pub(crate) frames: Vec<Frame>,
     /// Sentences about what was not copied.
     pub(crate) notes: Vec<String>,
 }

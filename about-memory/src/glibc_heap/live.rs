@@ -1,13 +1,15 @@
 //! Copies the heap of a running process, while its threads or a child of it are stopped.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::ops::Range;
 
-use super::collect::{Extent, Memory, Pause, ThreadState, collect};
+use super::collect::{Extent, Memory, Pause, collect};
+use super::frames;
 use super::image::Image;
 use super::mapped::Search;
+use super::threads::ThreadState;
 use crate::other_process::{
-    Functions, HeldSignals, Mapping, ProcessError, Registers, State, Stopped, copy_memory,
+    Functions, HeldSignals, Mapping, ProcessError, Registers, State, Stopped, copy_memory, file_of,
     is_of_go, mappings, state,
 };
 
@@ -39,13 +41,17 @@ pub(crate) fn copy(pid: u32, extent: Extent) -> Result<Copied, ProcessError> {
     let threads = process.registers().into_iter();
     let threads: Vec<_> = threads.map(|(tid, registers)| thread_state(tid, &registers)).collect();
     let child = functions.and_then(|functions| process.child(&functions));
-    let (image, time) = match &child {
+    let (mut image, time) = match &child {
         Some(child) => {
             let time = process.resume();
             (collect(&MemoryOf(child.pid()), &mappings, &threads, extent), time)
         }
         None => (collect(&MemoryOf(pid), &mappings, &threads, extent), process.resume()),
     };
+    for thread in &mut image.threads {
+        thread.name = name_of(pid, thread.number);
+    }
+    frames::add(&mut image, &mappings, &|mapping| file_of(pid, mapping));
     Ok(Copied { image, mappings, pause: Pause { time, is_by_child: child.is_some() } })
 }
 
@@ -81,16 +87,18 @@ impl Memory for MemoryOf {
 pub(super) fn thread_state(number: u32, registers: &Registers) -> ThreadState {
     ThreadState {
         number,
-        stack_pointer: registers.rsp,
+        name: None,
         thread_pointer: registers.fs_base,
-        registers: vec![
+        instruction_pointer: registers.rip,
+        registers: [
             registers.rax,
-            registers.rbx,
-            registers.rcx,
             registers.rdx,
+            registers.rcx,
+            registers.rbx,
             registers.rsi,
             registers.rdi,
             registers.rbp,
+            registers.rsp,
             registers.r8,
             registers.r9,
             registers.r10,
@@ -101,4 +109,10 @@ pub(super) fn thread_state(number: u32, registers: &Registers) -> ThreadState {
             registers.r15,
         ],
     }
+}
+
+/// Returns the name of a thread: proc(5).
+fn name_of(pid: u32, thread: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{thread}/comm")).ok()?;
+    Some(name.trim_end_matches('\n').to_owned())
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use memreport_analysis::read::StaticPlace;
 
 use super::image::{Image, Root};
+use super::threads::{Frame, ThreadState};
 use super::walk::{Block, Heap};
 
 /// The process that a heap is of.
@@ -37,28 +38,18 @@ pub(crate) fn write_scan(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let blocks = &heap.blocks;
-    let modules: Vec<Value> = modules(image);
-    let ours = json!({
-        "version": 1,
-        "needs": ["scannedBlocks"],
-        "scannedBlocks": blocks.len(),
-        "program": process.program,
-        "pid": process.pid,
-        "mode": "scan",
-        "reason": "from outside",
-        "allRoots": image.notes.is_empty() && heap.notes.is_empty(),
-        "heapAllocated": heap.used.bytes,
-        "modules": modules,
-        "statics": references(image, blocks),
-    });
-    let dump = json!({
-        "version": 5,
-        "invocation": { "dmdEnvVar": null, "mode": "scan" },
-        "blockList": [{ "req": 0 }],
-        "memreport": ours,
-        "traceTable": {},
-        "frameTable": {},
-    });
+    let mut dump = roots(image, blocks);
+    let ours = &mut dump["memreport"];
+    ours["needs"] = json!(["scannedBlocks"]);
+    ours["scannedBlocks"] = blocks.len().into();
+    ours["program"] = json!(process.program);
+    ours["pid"] = json!(process.pid);
+    ours["mode"] = "scan".into();
+    ours["reason"] = "from outside".into();
+    ours["allRoots"] = (image.notes.is_empty() && heap.notes.is_empty()).into();
+    ours["heapAllocated"] = heap.used.bytes.into();
+    ours["modules"] = modules(image).into();
+    dump["blockList"] = json!([{ "req": 0 }]);
     serde_json::to_writer(&mut *out, &dump)?;
     out.write_all(&[END_OF_JSON])?;
     let mut before = 0;
@@ -73,6 +64,25 @@ pub(crate) fn write_scan(
         out.write_all(words.unwrap_or_default())?;
     }
     Ok(())
+}
+
+/// Returns a dump without blocks: the words outside of these blocks that lead into them, the
+/// threads and their frames.
+pub(crate) fn roots(image: &Image, blocks: &[Block]) -> Value {
+    let ours = json!({
+        "version": 1,
+        "statics": references(image, blocks),
+        "threads": threads(image),
+        "frames": image.frames.iter().map(frame).collect::<Vec<Value>>(),
+    });
+    json!({
+        "version": 5,
+        "invocation": { "dmdEnvVar": null, "mode": "scan" },
+        "blockList": [],
+        "memreport": ours,
+        "traceTable": {},
+        "frameTable": {},
+    })
 }
 
 /// Returns the modules with data.
@@ -93,21 +103,48 @@ fn references(image: &Image, blocks: &[Block]) -> Vec<Value> {
     for (root, bytes) in &image.roots {
         for (offset, word) in (0..).step_by(8).zip(bytes.chunks_exact(8)) {
             let to = u64::from_le_bytes(word.try_into().unwrap_or_default());
-            if is_inside(blocks, to) {
-                let mut fields = reference(root, root.range.start + offset as u64, to);
-                if root.name.is_none() {
+            let place = root.range.start + offset as u64;
+            // A heap of another allocator is among the memory of no known use.
+            if is_inside(blocks, to) && !is_inside(blocks, place) {
+                let mut fields = reference(root, place, to);
+                if root.name.as_deref() != Some(StaticPlace::OTHER_MEMORY) {
                     fields["around"] = around(bytes, offset).into();
                 }
                 found.push(fields);
             }
         }
     }
-    for (name, registers) in &image.registers {
-        let root = Root::named(name, 0..0);
-        let leading = registers.iter().filter(|to| is_inside(blocks, **to));
-        found.extend(leading.map(|to| reference(&root, 0, *to)));
+    for thread in &image.threads {
+        let root = Root::named(&format!("registers of thread {}", thread.number), 0..0);
+        let leading = (0..).zip(thread.registers).filter(|(_, to)| is_inside(blocks, *to));
+        found.extend(leading.map(|(number, to)| reference(&root, number, to)));
     }
     found
+}
+
+fn threads(image: &Image) -> Vec<Value> {
+    let thread = |(id, thread): (u32, &ThreadState)| {
+        let pointer = format!("{:x}", thread.thread_pointer);
+        json!({ "id": id, "tid": thread.number, "name": thread.name, "pointer": pointer })
+    };
+    (0..).zip(&image.threads).map(thread).collect()
+}
+
+fn frame(frame: &Frame) -> Value {
+    let Frame { thread, module, offset, range, registers, is_first } = frame;
+    let hex = |number: u64| format!("{number:x}");
+    let registers = registers
+        .known()
+        .map(|(number, saved)| json!([number, hex(saved.value), saved.place.map(hex)]));
+    json!({
+        "thread": thread,
+        "module": module,
+        "offset": hex(*offset),
+        "low": hex(range.start),
+        "high": hex(range.end),
+        "isFirst": is_first,
+        "registers": registers.collect::<Vec<Value>>(),
+    })
 }
 
 fn reference(root: &Root, place: u64, to: u64) -> Value {

@@ -154,14 +154,14 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     }
 
     fn follow_root(&mut self, source: &Source<'_>, from: u32, word: &Word<'_>) {
-        let &Word { place, to, around } = word;
+        let &Word { place, to, around, variable } = word;
         let Some(found) = self.ranges.block_at(to) else { return };
         let types = self.shapes.types;
         let is_program = source.is_static && source.module == types.module;
         let known = types.static_at(place).filter(|_| is_program);
-        let slot = known
-            .and_then(|known| Some((known, self.shapes.slot_at(known.of, place - known.address)?)));
-        let Some((_, slot)) = slot else {
+        let known = known.map(|known| (known.of, place - known.address)).or(variable);
+        let slot = known.and_then(|(of, offset)| self.shapes.slot_at(of, offset));
+        let Some(slot) = slot else {
             let strength = if source.is_static { Strength::Word } else { Strength::StackWord };
             return self.push(from, found.block, (strength, LabelId::WORD), None);
         };
@@ -172,7 +172,19 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         let layout = Layout::of_target(&self.shapes, slot.target, holder, pointee, |table| {
             types.virtual_tables.get(&table.wrapping_sub(bias)).copied()
         });
-        self.push(from, found.block, (slot.strength, slot.label), layout);
+        if source.is_static {
+            return self.push(from, found.block, (slot.strength, slot.label), layout);
+        }
+        // The value of a variable may have been moved, and its block may be another since.
+        let allocated = self.stack_types.layout(&self.dump.blocks[found.block as usize]);
+        let is_other = allocated.zip(layout).is_some_and(|(a, b)| a.type_of() != b.type_of());
+        let (strength, label) = match slot.strength {
+            _ if is_other => (Strength::StackWord, LabelId::WORD),
+            Strength::Weak => (Strength::Weak, slot.label),
+            strength if strength <= Strength::Raw => (Strength::Variable, slot.label),
+            _ => (Strength::StackWord, slot.label),
+        };
+        self.push(from, found.block, (strength, label), layout.filter(|_| !is_other));
     }
 
     fn pointee(&self, block: u32, into: u64) -> Pointee {

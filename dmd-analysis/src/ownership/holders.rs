@@ -91,8 +91,8 @@ fn of_kept<'e>(edges: &'e [Edge], kept: &[bool]) -> impl Iterator<Item = &'e Edg
 
 fn graph<'e>(edges: impl Iterator<Item = &'e Edge>, roots: &Roots<'_>) -> Graph {
     let mut sorted: Vec<(u32, u32)> = edges.map(|edge| (edge.from, edge.to)).collect();
-    let sources = roots.first..roots.external;
-    sorted.extend(sources.map(|source| (roots.external, source)));
+    let sources = roots.sources.iter().zip(roots.first..);
+    sorted.extend(sources.map(|(source, number)| (roots.holder_of(source), number)));
     sorted.sort_unstable();
     let mut builder = Builder::default();
     sorted.into_iter().for_each(|(from, to)| builder.add(from, to));

@@ -93,7 +93,7 @@ pub fn measure(
 ) -> Result<Vec<MeasuredRoot>, ClampError> {
     let ranges = BlockRanges::new(dump)?;
     let sites = Sites::new(dump, ExplainOptions::default().max_frames, &Style::default());
-    let roots = Roots::new(dump);
+    let roots = Roots::new(dump, types);
     let mut walk = Walk {
         dump,
         ranges: &ranges,
@@ -190,7 +190,7 @@ impl Walk<'_, '_> {
     }
 
     fn follow_root(&mut self, word: &Word<'_>) {
-        let &Word { place, to, around } = word;
+        let &Word { place, to, around, .. } = word;
         let Some(found) = self.ranges.block_at(to) else { return };
         let Some(known) = self.shapes.types.static_at(place).cloned() else { return };
         let Some(slot) = self.shapes.slot_at(known.of, place - known.address) else { return };

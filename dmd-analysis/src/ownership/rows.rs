@@ -108,7 +108,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             {
                 Some(source) => {
                     let kind = if source.is_static { RowKind::Static } else { RowKind::Memory };
-                    self.row(None, &source.name, kind, false)
+                    self.row(parent, &source.name, kind, false)
                 }
                 None => self.block(node, parent, roots),
             };

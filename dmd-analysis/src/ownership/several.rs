@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::retention::NONE;
 
 use super::holders::Holders;
-use super::roots::Roots;
+use super::roots::{Roots, Source};
 
 /// The most roots that are named.
 const NAMED: usize = 3;
@@ -61,11 +61,7 @@ impl Several {
         let first = self.first.get(&block).copied().unwrap_or([NONE; NAMED + 1]);
         let known = first.iter().take_while(|root| **root != NONE);
         let known = known.filter_map(|root| roots.sources.get((root - roots.first) as usize));
-        let mut names: Vec<String> = known
-            .map(|source| {
-                format!("{}{}", if source.is_static { "static " } else { "" }, source.name)
-            })
-            .collect();
+        let mut names: Vec<String> = known.map(|source| name(source, roots)).collect();
         if let Some(name) = names.get_mut(NAMED) {
             *name = "others".to_owned();
         }
@@ -77,16 +73,31 @@ impl Several {
     }
 }
 
-/// Returns by node the child of the external root that it hangs on: a root, or a block that several
-/// hold. [`NONE`] if nothing leads to it.
+/// Returns the name of a root: of a part, with all that it is a part of, as `carts: Vec<Cart> in
+/// shop::main of thread 7`.
+fn name(source: &Source<'_>, roots: &Roots<'_>) -> String {
+    let whole = |part: &Source<'_>| roots.sources.get(part.parent? as usize);
+    let before = if source.is_static { "static " } else { "" };
+    let mut name = format!("{before}{}", source.name);
+    let mut next = whole(source);
+    while let Some(part) = next {
+        next = whole(part);
+        let word = if next.is_some() { "in" } else { "of" };
+        name = format!("{name} {word} {}", part.name);
+    }
+    name
+}
+
+/// Returns by node the root that it hangs on, or the block that several hold. [`NONE`] if nothing
+/// leads to it. A root that is a part of another counts by itself.
 fn tops(holders: &Holders, roots: &Roots<'_>) -> Vec<u32> {
     let mut tops = vec![NONE; roots.nodes()];
-    for &top in holders.dominators.children(holders.root) {
-        let mut pending = vec![top];
-        while let Some(node) = pending.pop() {
-            tops[node as usize] = top;
-            pending.extend(holders.dominators.children(node));
-        }
+    let children = |node: u32| holders.dominators.children(node).iter().copied();
+    let mut pending: Vec<(u32, u32)> = children(holders.root).map(|top| (top, top)).collect();
+    while let Some((node, top)) = pending.pop() {
+        let top = if node >= roots.first { node } else { top };
+        tops[node as usize] = top;
+        pending.extend(children(node).map(|child| (child, top)));
     }
     tops
 }

@@ -23,6 +23,8 @@ pub(crate) enum Strength {
     Raw,
     /// A reference.
     Borrowed,
+    /// An owner in a variable of a function, which may have been moved since.
+    Variable,
     /// A word that looks like a pointer.
     Word,
     /// Such a word where it is probably left over: in bytes and texts, and in a block to which
@@ -40,7 +42,7 @@ pub(crate) enum Strength {
 }
 
 /// All strengths.
-pub(super) const STRENGTHS: usize = 10;
+pub(super) const STRENGTHS: usize = 11;
 
 /// The pointers of a value, by their offsets from its start.
 #[derive(Debug, Clone)]

@@ -32,7 +32,7 @@ pub struct OwnerTreeOptions {
 pub enum RowKind {
     /// A static.
     Static,
-    /// Other memory outside the heap: a stack, thread-locals, registers.
+    /// Other memory outside the heap: a thread, a function or a variable of its stack.
     Memory,
     /// Blocks that several roots hold, and none alone; below it, a row with the names of the roots
     /// for each combination.
@@ -136,7 +136,7 @@ impl OwnerTree {
         let ranges = BlockRanges::new(dump)?;
         let style = Style { root: options.explain.root.as_deref(), width: 0 };
         let sites = Sites::new(dump, options.explain.max_frames, &style);
-        let roots = Roots::new(dump);
+        let roots = Roots::new(dump, types);
         let shapes = Shapes::new(types, &options.not_through);
         let mut claims = Claims::new(dump, &ranges, &sites, shapes, &roots);
         claims.follow(&roots);

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 use super::model::{HolderId, TraceId};
+use super::stack_frame::StackFrame;
 
 /// The fields that our tracker adds to a dump.
 #[derive(Debug, Default, Clone)]
@@ -73,6 +74,8 @@ pub struct Extension {
     pub reported_statics: Vec<StaticPlace>,
     /// In a scan: the words of the program's statics that point at blocks.
     pub statics: Vec<StaticWord>,
+    /// In a scan: the frames of all threads, those of a thread from the innermost on.
+    pub frames: Vec<StackFrame>,
 }
 
 impl Extension {
@@ -206,6 +209,9 @@ pub struct Thread {
     /// Its name.
     #[serde(default)]
     pub name: Option<String>,
+    /// Its thread pointer, the base of the thread-local variables, in hexadecimal.
+    #[serde(default)]
+    pub pointer: Option<String>,
 }
 
 /// The origin of a report: the path, and the field that was being measured.

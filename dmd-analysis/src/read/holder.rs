@@ -101,7 +101,7 @@ impl From<WireHolder> for Holder {
     }
 }
 
-fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub(super) fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = String::deserialize(deserializer)?;
     u64::from_str_radix(&text, 16).map_err(de::Error::custom)
 }

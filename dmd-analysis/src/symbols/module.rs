@@ -27,7 +27,7 @@ use super::module::locate::{Files, ModuleError};
 use super::module::members::{Members, members};
 use super::module::names::{NameCache, demangle};
 use super::types::Types;
-use crate::read::Symbol;
+use crate::read::{StackFrame, Symbol};
 
 /// The number of addresses per thread: with fewer, the start-up cost of a thread exceeds its
 /// benefit.
@@ -120,9 +120,9 @@ impl Module {
         self.files.as_ref().map(|files| members(files, wanted)).unwrap_or_default()
     }
 
-    /// Returns the types of the module.
-    pub(super) fn types(&self) -> Types {
-        self.files.as_ref().map(|files| types::types(files, &self.path)).unwrap_or_default()
+    /// Returns the types of the module, and the variables of those frames that are in its code.
+    pub(super) fn types(&self, frames: &[StackFrame]) -> Types {
+        self.files.as_ref().map(|files| types::types(files, &self.path, frames)).unwrap_or_default()
     }
 
     /// Returns the names of the statics at these offsets, in their order.

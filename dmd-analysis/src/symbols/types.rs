@@ -82,6 +82,46 @@ pub(crate) struct StaticVariable {
     pub(crate) line: u32,
 }
 
+/// A variable that a function on a stack had.
+#[derive(Debug, Clone)]
+pub(crate) struct Local {
+    /// The number of the frame in the dump.
+    pub(crate) frame: usize,
+    /// The number of inlined calls around the variable within the frame's function.
+    pub(crate) depth: usize,
+    pub(crate) name: String,
+    pub(crate) of: TypeId,
+    /// Where it was; parts without a place are left out.
+    pub(crate) parts: Vec<LocalPart>,
+}
+
+/// A part of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LocalPart {
+    pub(crate) place: LocalPlace,
+    /// Its bytes; `None` for all that the type has.
+    pub(crate) size: Option<u64>,
+    /// Its offset in the variable, in bytes.
+    pub(crate) offset: u64,
+}
+
+/// The place of a part of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LocalPlace {
+    Memory(u64),
+    /// The register with this number of DWARF, in which the thread still had it.
+    Register(u16),
+}
+
+/// A thread-local variable of the program.
+#[derive(Debug, Clone)]
+pub(crate) struct ThreadLocal {
+    pub(crate) name: String,
+    pub(crate) of: TypeId,
+    /// Its distance below the thread pointer, in bytes.
+    pub(crate) below: u64,
+}
+
 /// The types of a program, its statics, and its tables of virtual functions.
 #[derive(Debug, Default)]
 pub struct Types {
@@ -89,6 +129,9 @@ pub struct Types {
     pub(crate) by_name: FxHashMap<Box<str>, TypeId>,
     /// Sorted by address.
     pub(crate) statics: Vec<StaticVariable>,
+    /// The variables of the frames that a scan has.
+    pub(crate) locals: Vec<Local>,
+    pub(crate) thread_locals: Vec<ThreadLocal>,
     /// By address in the module's file: the type whose virtual functions are there.
     pub(crate) virtual_tables: FxHashMap<u64, TypeId>,
     /// The path of the module.

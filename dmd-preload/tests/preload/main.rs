@@ -17,5 +17,6 @@ mod with_c;
 mod same_process;
 mod attach;
 mod inspect;
+mod variables;
 mod killed;
 mod copied;

@@ -2,10 +2,11 @@
 
 use crate::command::inspect;
 use crate::error::Failure;
+use crate::glibc_heap::Block;
 use crate::input::dump::{DumpError, DumpReader};
 use crate::input::live::{self, DEFAULT_TIMEOUT, Target};
 use crate::input::open::{NamedBytes, may_be_program, running};
-use memreport_analysis::read::{self, Dump, Mode, read_slice};
+use memreport_analysis::read::{self, Dump, Mode, Thread, read_slice};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -38,7 +39,7 @@ impl<'a> Scan<'a> {
         notes: &mut dyn Write,
     ) -> Result<Dump, Failure> {
         let Some(target) = self.target()? else { return Ok(reader.read(self.input, notes)?) };
-        let scan = self.by_tracker(&target, reader, notes)?;
+        let scan = self.by_tracker(&target)?;
         let pid = match target {
             Target::Pid(pid) => pid,
             Target::Name(_) | Target::Socket(_) => live::choose(&target, self.timeout)?.pid(),
@@ -47,7 +48,7 @@ impl<'a> Scan<'a> {
             if let Err(reason) = add_stacks(&mut dump, pid) {
                 writeln!(notes, "note: without stacks: {reason}")?;
             }
-            return Ok(dump);
+            return Ok(reader.finish(dump, notes));
         }
         let bytes = inspect::scan_of(pid)?;
         let name = self.input.to_string_lossy();
@@ -70,12 +71,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns the scan that the program's tracker sends, if it has one and is in this mode.
-    fn by_tracker(
-        &self,
-        target: &Target,
-        reader: &mut DumpReader,
-        notes: &mut dyn Write,
-    ) -> Result<Option<Dump>, Failure> {
+    fn by_tracker(&self, target: &Target) -> Result<Option<Dump>, Failure> {
         let Ok(program) = live::choose(target, self.timeout) else { return Ok(None) };
         // A program that does not track is read from outside.
         let Some(bytes) = program.report(true).ok().and_then(|report| report.dump) else {
@@ -84,18 +80,31 @@ impl<'a> Scan<'a> {
         let read = read::read(&*bytes, read::DEFAULT_LIMIT);
         let dump = read.map_err(|error| DumpError::Read(self.input.into(), error))?;
         let is_scan = dump.invocation.mode == Mode::Scan;
-        Ok(is_scan.then(|| reader.finish(dump, notes)))
+        Ok(is_scan.then_some(dump))
     }
 }
 
-/// Adds the words of stacks, thread-locals and registers to the scan of a running program, which
-/// lacks them. They are read a moment later.
+/// Adds the frames of threads to the scan of a running program, which lacks them, and the words of
+/// stacks, thread-locals and registers. They are read a moment later.
 fn add_stacks(dump: &mut Dump, pid: u32) -> Result<(), Failure> {
-    let bytes = inspect::scan_of(pid)?;
+    let block = |block: &read::Block| {
+        Some(Block { address: block.addr.map(u64::from)?, usable: block.usable() })
+    };
+    let mut blocks: Vec<Block> = dump.blocks.iter().filter_map(block).collect();
+    blocks.sort_unstable_by_key(|block| block.address);
+    let bytes = inspect::roots_of(pid, &blocks)?;
     let outside = read_slice(&bytes).map_err(|error| error.to_string())?;
-    let words = outside.extension.into_iter().flat_map(|ours| ours.statics);
-    if let Some(ours) = &mut dump.extension {
-        ours.statics.extend(words.filter(|word| !word.place.is_static()));
+    let (Some(ours), Some(outside)) = (&mut dump.extension, outside.extension) else {
+        return Ok(());
+    };
+    ours.statics.extend(outside.statics.into_iter().filter(|word| !word.place.is_static()));
+    ours.frames = outside.frames;
+    for thread in outside.threads {
+        match ours.threads.iter_mut().find(|known| known.tid == thread.tid) {
+            Some(known) => known.pointer = thread.pointer,
+            // Blocks refer to threads that the tracker knows.
+            None => ours.threads.push(Thread { id: u32::MAX, ..thread }),
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::Found;
 use crate::error::Failure;
-use crate::glibc_heap::{self, Copied, Extent, Process};
+use crate::glibc_heap::{self, Copied, Extent, Image, Process};
 use crate::other_process::{Mapping, instead_of_glibc};
 use crate::render::process::inspected::Inspected;
 
@@ -29,6 +29,11 @@ pub(super) fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
             return Ok(Found { inspected, image, process: Process { program, pid: Some(pid) } });
         }
     }
+}
+
+/// Copies the memory of a process that may refer to blocks, and finds the frames of its threads.
+pub(super) fn image_of(pid: u32) -> Result<Image, Failure> {
+    Ok(glibc_heap::copy(pid, Extent::Roots)?.image)
 }
 
 /// Names of libraries and of the allocators in them.

@@ -49,7 +49,8 @@ fn bias<'data>(parsed: &impl Object<'data>, module: &Mapping) -> Option<u64> {
     Some(module.range.start.wrapping_sub(first & !(PAGE - 1)))
 }
 
-fn file_of(pid: u32, module: &Mapping) -> Option<File> {
+/// Opens the file of a module, as the process sees it.
+pub(crate) fn file_of(pid: u32, module: &Mapping) -> Option<File> {
     let path = module.path.trim_end_matches(" (deleted)");
     let inside = format!("/proc/{pid}/root{path}");
     // Of a file that was replaced since, only the mapping leads to the old one.

@@ -10,6 +10,7 @@ use crate::read::extension::{
 use crate::read::holder::{FieldPlace, StaticPlace, StaticWord, WireHolder};
 use crate::read::keys::Keys;
 use crate::read::model::{HolderId, Symbol, TraceId};
+use crate::read::stack_frame::StackFrame;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -52,6 +53,7 @@ pub(crate) struct WireExtension {
     holders: BTreeMap<String, WireHolder>,
     reported_statics: Vec<StaticPlace>,
     statics: Vec<StaticWord>,
+    frames: Vec<StackFrame>,
     /// The symbols of frames, by the keys of the frames.
     pub(crate) symbols: BTreeMap<String, WireSymbol>,
 }
@@ -181,6 +183,7 @@ impl WireExtension {
             holders: held_by.collect(),
             reported_statics: self.reported_statics,
             statics: self.statics,
+            frames: self.frames,
         }
     }
 }

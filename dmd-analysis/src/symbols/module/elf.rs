@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use addr2line::gimli::{self, DwarfPackageSections, DwarfSections, RunTimeEndian, SectionId};
+use object::elf;
+use object::read::elf::ProgramHeader as _;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::file;
@@ -38,6 +40,20 @@ impl<'a> Elf<'a> {
     /// Returns the lowest address of the segments, which is 0 for position-independent files.
     pub(crate) fn first_address(&self) -> u64 {
         self.0.segments().map(|segment| segment.address()).min().unwrap_or(0)
+    }
+
+    /// Returns the bytes from a program's first thread-local variable to the thread pointer, on
+    /// x86-64 (variant II of the ABI for thread-local storage); 0 without any.
+    pub(crate) fn thread_local_bytes(&self) -> u64 {
+        let object::File::Elf64(file) = &self.0 else { return 0 };
+        let endian = file.endian();
+        let segments = file.elf_program_headers().iter();
+        let mut bytes =
+            segments.filter(|header| header.p_type(endian) == elf::PT_TLS).map(|header| {
+                let (size, align) = (header.p_memsz(endian), header.p_align(endian).max(1));
+                size.checked_next_multiple_of(align).unwrap_or(0)
+            });
+        bytes.next().unwrap_or(0)
     }
 
     pub(crate) fn dwarf_sections(&self) -> DwarfSections<Cow<'a, [u8]>> {

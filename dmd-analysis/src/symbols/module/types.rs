@@ -1,6 +1,7 @@
 //! Reads the types, statics and tables of virtual functions of a module from debug information.
 
 mod finish;
+mod locals;
 
 use addr2line::gimli::{self, AttributeValue, EndianSlice, UnitRef};
 use rustc_hash::FxHashMap;
@@ -8,7 +9,9 @@ use rustc_hash::FxHashMap;
 use super::dwarf::Slice;
 use super::elf::Elf;
 use super::locate::Files;
+use crate::read::StackFrame;
 use crate::symbols::types::{TypeId, Types};
+use locals::RawLocal;
 
 /// The position of an entry in the debug information, over all units.
 type Place = usize;
@@ -65,6 +68,17 @@ struct Reader {
     /// The place of each entry of a type, and the number of the type.
     places: Vec<(Place, u32)>,
     statics: Vec<RawStatic>,
+    locals: Vec<RawLocal>,
+    thread_locals: Vec<RawThreadLocal>,
+}
+
+/// A thread-local variable: its name, its offset among all of the module, and the place of its
+/// type.
+#[derive(Debug)]
+struct RawThreadLocal {
+    name: String,
+    offset: u64,
+    of: Place,
 }
 
 /// An entry around the current one.
@@ -88,22 +102,26 @@ enum Around {
     Other,
 }
 
-/// Returns the types of a module; none without debug information.
-pub(crate) fn types(files: &Files, path: &str) -> Types {
+/// Returns the types of a module, and the variables of those frames that are in its code; none
+/// without debug information.
+pub(crate) fn types(files: &Files, path: &str, frames: &[StackFrame]) -> Types {
     let mut reader = Reader::default();
     let Ok(elf) = Elf::parse(files.debug.as_ref().unwrap_or(&files.main)) else {
         return Types::default();
     };
     let sections = elf.dwarf_sections();
     let dwarf = sections.borrow(|section| EndianSlice::new(section, elf.endian()));
+    let frames: Vec<_> =
+        frames.iter().enumerate().filter(|(_, frame)| frame.module == path).collect();
     let mut headers = dwarf.units();
     while let Ok(Some(header)) = headers.next() {
         if let Ok(unit) = dwarf.unit(header) {
             // Damaged units are ignored, because types are optional.
             let _ = reader.read_unit(unit.unit_ref(&dwarf));
+            let _ = locals::read_unit(unit.unit_ref(&dwarf), &frames, &mut reader.locals);
         }
     }
-    let mut types = finish::finish(reader);
+    let mut types = finish::finish(reader, elf.thread_local_bytes());
     path.clone_into(&mut types.module);
     types
 }
@@ -134,7 +152,10 @@ impl Reader {
                 gimli::DW_TAG_subprogram => {
                     around.push(Open { depth, name: String::new(), of: Around::Other });
                 }
-                gimli::DW_TAG_variable if parent == Around::Namespace => self.add_static(&entry),
+                gimli::DW_TAG_variable if parent == Around::Namespace => {
+                    self.add_static(&entry);
+                    self.add_thread_local(&entry, &around);
+                }
                 _ => {
                     if let Some(of) = self.read_entry(&entry, parent, &around) {
                         let name = entry.name().unwrap_or_default();
@@ -232,6 +253,14 @@ impl Reader {
         }
     }
 
+    fn add_thread_local(&mut self, entry: &Entry<'_, '_>, around: &[Open]) {
+        let found = entry.thread_local_offset().zip(entry.reference(gimli::DW_AT_type));
+        if let Some((offset, of)) = found {
+            let name = path(&entry.name().unwrap_or_default(), around);
+            self.thread_locals.push(RawThreadLocal { name, offset, of });
+        }
+    }
+
     fn add_static(&mut self, entry: &Entry<'_, '_>) {
         let address = entry.address();
         if let Some((address, of)) = address.zip(entry.reference(gimli::DW_AT_type)) {
@@ -240,6 +269,14 @@ impl Reader {
             self.statics.push(RawStatic { address, of, line });
         }
     }
+}
+
+/// Returns the name of a variable within others: `shop::CACHE`. What the macro `thread_local` adds
+/// begins with a brace.
+fn path(own: &str, around: &[Open]) -> String {
+    let names = around.iter().map(|outer| &*outer.name).chain([own]);
+    let names = names.filter(|name| !name.is_empty()).take_while(|name| !name.starts_with('{'));
+    names.collect::<Vec<_>>().join("::")
 }
 
 /// An entry of the debug information with its unit.
@@ -280,6 +317,19 @@ impl Entry<'_, '_> {
             offset: self.number(gimli::DW_AT_data_member_location).unwrap_or(0),
             of: self.reference(gimli::DW_AT_type),
         }
+    }
+
+    /// Returns the offset of a variable among the thread-local ones of the module.
+    fn thread_local_offset(&self) -> Option<u64> {
+        let AttributeValue::Exprloc(expression) = self.entry.attr_value(gimli::DW_AT_location)?
+        else {
+            return None;
+        };
+        let mut operations = expression.operations(self.unit.encoding());
+        let gimli::Operation::UnsignedConstant { value } = operations.next().ok()?? else {
+            return None;
+        };
+        matches!(operations.next().ok()??, gimli::Operation::TLS).then_some(value)
     }
 
     /// Returns the address of a variable that is at one place all the time.

@@ -2,12 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Place, Raw, RawField, RawKind, Reader, id};
-use crate::symbols::types::{Field, StaticVariable, Tag, Type, TypeId, TypeKind, Types, Variant};
+use super::locals::RawLocal;
+use super::{Place, Raw, RawField, RawKind, RawThreadLocal, Reader, id};
+use crate::symbols::types::{
+    Field, Local, StaticVariable, Tag, ThreadLocal, Type, TypeId, TypeKind, Types, Variant,
+};
 
-/// Returns the types of a reader. References that lead nowhere become a plain type.
-pub(super) fn finish(reader: Reader) -> Types {
-    let Reader { raw, places, statics, .. } = reader;
+/// Returns the types of a reader. References that lead nowhere become a plain type. The module has
+/// this many bytes of thread-local variables, which end at the thread pointer.
+pub(super) fn finish(reader: Reader, thread_local_bytes: u64) -> Types {
+    let Reader { raw, places, statics, locals, thread_locals, .. } = reader;
     let unknown = id(u32::try_from(raw.len()).unwrap_or(u32::MAX));
     let places: FxHashMap<Place, u32> = places.into_iter().collect();
     let resolver = Resolver { places, unknown };
@@ -34,6 +38,19 @@ pub(super) fn finish(reader: Reader) -> Types {
     }
     types.statics.sort_by_key(|known| known.address);
     types.statics.dedup_by_key(|known| known.address);
+    let local = |RawLocal { frame, depth, name, of, parts }: RawLocal| Local {
+        of: resolver.of(Some(of)),
+        frame,
+        depth,
+        name,
+        parts,
+    };
+    let thread_local = |RawThreadLocal { name, offset, of }: RawThreadLocal| {
+        let below = thread_local_bytes.checked_sub(offset)?;
+        Some(ThreadLocal { name, of: resolver.of(Some(of)), below })
+    };
+    types.thread_locals = thread_locals.into_iter().filter_map(thread_local).collect();
+    types.locals = locals.into_iter().map(local).collect();
     for (number, of) in (0..).map(id).zip(&types.list) {
         types.by_name.entry(of.name.clone()).or_insert(number);
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::image::ARENA_ALIGN;
+use crate::glibc_heap::image::ARENA_ALIGN;
 
 /// Ranges of memory, by what they may hold.
 #[derive(Debug, Default, PartialEq, Eq)]
