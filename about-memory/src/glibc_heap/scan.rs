@@ -48,6 +48,7 @@ pub(crate) fn write_scan(
     ours["reason"] = "from outside".into();
     ours["allRoots"] = (image.notes.is_empty() && heap.notes.is_empty()).into();
     ours["heapAllocated"] = heap.used.bytes.into();
+    ours["notes"] = image.notes.iter().chain(&heap.notes).map(|note| json!(note)).collect();
     ours["modules"] = modules(image).into();
     dump["blockList"] = json!([{ "req": 0 }]);
     serde_json::to_writer(&mut *out, &dump)?;

@@ -5,7 +5,7 @@ use std::fs;
 use super::Found;
 use crate::error::Failure;
 use crate::glibc_heap::{self, Copied, Extent, Image, Process};
-use crate::other_process::{Mapping, instead_of_glibc};
+use crate::other_process::{Mapping, find_text, instead_of_glibc};
 use crate::render::process::inspected::Inspected;
 
 /// The most copies of a running process: a thread may have been stopped while it changed the heap.
@@ -17,12 +17,13 @@ pub(super) fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
     let program = program.map(|path| path.to_string_lossy().into_owned());
     let mut copies = 0;
     loop {
-        let Copied { image, mappings, pause } = glibc_heap::copy(pid, extent)?;
+        let Copied { mut image, mappings, pause } = glibc_heap::copy(pid, extent)?;
         let Some(heap) = glibc_heap::read(&image) else {
             return Err(no_heap(pid, &mappings).into());
         };
         copies += 1;
         if heap.notes.is_empty() || copies == COPIES {
+            image.notes.extend(other_allocator(pid, program.as_deref(), &mappings));
             let copied = image.areas.size();
             let name = format!("process {pid}");
             let inspected = Inspected { name, heap, copied, pause: Some(pause) };
@@ -40,6 +41,29 @@ pub(super) fn image_of(pid: u32) -> Result<Image, Failure> {
 const ALLOCATORS: [(&str, &str); 3] =
     [("jemalloc", "jemalloc"), ("mimalloc", "mimalloc"), ("tcmalloc", "tcmalloc")];
 
+/// Texts that linked-in allocators have, and the allocators.
+const LINKED: [(&str, &str); 2] =
+    [("<jemalloc>: ", "jemalloc"), ("mimalloc: warning: ", "mimalloc")];
+
+/// Returns a sentence about the allocator that a program has beside glibc's.
+fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Option<String> {
+    let is_program = |mapping: &&Mapping| Some(&*mapping.path) == program;
+    let linked = || {
+        let module = mappings.iter().find(is_program)?;
+        let found = find_text(pid, module, &LINKED.map(|(text, _)| text))?;
+        LINKED.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
+    };
+    let name = library_allocator(mappings).or_else(linked)?;
+    Some(format!(
+        "the program has {name} too, whose blocks are not here: DMD over {name}, built into the program, shows them"
+    ))
+}
+
+fn library_allocator(mappings: &[Mapping]) -> Option<&'static str> {
+    let has = |part: &str| mappings.iter().any(|mapping| mapping.file_name().contains(part));
+    ALLOCATORS.iter().find(|(part, _)| has(part)).map(|(_, name)| *name)
+}
+
 /// Returns why a process has no heap that can be read.
 fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
     let has = |part: &str| mappings.iter().any(|mapping| mapping.file_name().contains(part));
@@ -48,8 +72,7 @@ fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
         .filter(|mapping| mapping.is_writable && mapping.inode == 0)
         .map(|mapping| mapping.range.end - mapping.range.start)
         .sum();
-    let allocator = ALLOCATORS.iter().find(|(part, _)| has(part)).map(|(_, name)| *name);
-    let what = match allocator {
+    let what = match library_allocator(mappings) {
         Some(name) => format!("its allocator is {name}"),
         None if has("libc.so.6") => "it has not allocated anything by glibc's malloc".to_owned(),
         None => instead_of_glibc(pid, mappings).to_owned(),

@@ -32,6 +32,21 @@ pub(crate) fn exported(pid: u32, module: &Mapping) -> Option<BTreeMap<String, u6
     )
 }
 
+/// Returns the first of these texts that is in a module's constants.
+pub(crate) fn find_text<'t>(pid: u32, module: &Mapping, texts: &[&'t str]) -> Option<&'t str> {
+    let cache = ReadCache::new(file_of(pid, module)?);
+    let parsed = object::File::parse(&cache).ok()?;
+    let is_constant =
+        |kind| matches!(kind, SectionKind::ReadOnlyData | SectionKind::ReadOnlyString);
+    let sections = parsed.sections().filter(|section| is_constant(section.kind()));
+    let constants: Vec<&[u8]> = sections.filter_map(|section| section.data().ok()).collect();
+    let has = |text: &str| {
+        let mut windows = constants.iter().flat_map(|bytes| bytes.windows(text.len()));
+        windows.any(|bytes| bytes == text.as_bytes())
+    };
+    texts.iter().copied().find(|text| has(text))
+}
+
 /// Returns the address of the first place in a module's code with these bytes.
 pub(super) fn find_code(pid: u32, module: &Mapping, code: &[u8]) -> Option<u64> {
     let cache = ReadCache::new(file_of(pid, module)?);
@@ -66,4 +81,23 @@ fn open(path: &str, inode: u64) -> Option<File> {
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let found = file.metadata().ok()?;
     (found.is_file() && found.ino() == inode && found.len() < MAX_MODULE).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::other_process::mappings;
+
+    #[test]
+    fn texts_are_found_in_the_constants_of_a_module() {
+        let own = std::process::id();
+        let path = std::env::current_exe().expect("a path").to_string_lossy().into_owned();
+        let mappings = mappings(own).expect("it is this process");
+        let module = mappings.iter().find(|mapping| mapping.path == path).expect("its own file");
+        // Put together here, so that it is no constant.
+        let absent = ["not a ", "constant"].concat();
+        let texts = [&*absent, "a constant of this test"];
+        assert_eq!(find_text(own, module, &texts), Some("a constant of this test"));
+        assert_eq!(find_text(own, module, &texts[..1]), None);
+    }
 }

@@ -6,7 +6,10 @@ use crate::ownership::{
 };
 use crate::read::Dump;
 use crate::symbols::Types;
-use crate::symbols::types::{Field, StaticVariable, Tag, Type, TypeId, TypeKind, Variant};
+use crate::symbols::types::{
+    Field, Local, LocalPart, LocalPlace, StaticVariable, Tag, ThreadLocal, Type, TypeId, TypeKind,
+    Variant,
+};
 
 /// The types of a program that are added one by one.
 #[derive(Default)]
@@ -194,4 +197,119 @@ fn a_reporter_would_measure_what_fields_lead_to_that_can_be_measured() {
     assert_eq!(bytes(&rules).0, 112);
     rules.types.clear();
     assert_eq!(bytes(&rules).0, 0);
+}
+
+#[test]
+fn variables_of_functions_hold_what_no_owner_elsewhere_does() {
+    let mut program = Program::default();
+    let number = program.number("u64", 8);
+    let boxed = program.boxed(number);
+    let pair = program.structure("p::Pair", 16, &[("left", 0, boxed), ("right", 8, boxed)]);
+    let local = |frame, depth, name: &str, of, place| Local {
+        frame,
+        depth,
+        name: name.to_owned(),
+        of,
+        parts: vec![LocalPart { place, size: None, offset: 0 }],
+    };
+    program.0.locals = vec![
+        local(0, 0, "number", boxed, LocalPlace::Register(3)),
+        local(1, 0, "pair", pair, LocalPlace::Memory(0x7100)),
+        // An inlined call has the caller's value.
+        local(1, 1, "self", pair, LocalPlace::Memory(0x7100)),
+        // Moved into a static since.
+        local(1, 0, "moved", boxed, LocalPlace::Memory(0x7110)),
+    ];
+    let mut types = program.has_static(boxed);
+    types.thread_locals = vec![ThreadLocal { name: "p::CACHE".into(), of: boxed, below: 0x20 }];
+    let blocks = r#"{"req":64,"addr":"1000"},{"req":32,"addr":"1100"},{"req":16,"addr":"1200"},
+        {"req":8,"addr":"1300"},{"req":128,"addr":"1400"},{"req":256,"addr":"1500"}"#;
+    let word = |offset: u64, to: u64| {
+        let name = "stack and thread-locals of thread 7";
+        format!(r#"{{"module":"(process)","offset":"{offset:x}","name":"{name}","to":"{to:x}"}}"#)
+    };
+    let words = [
+        r#"{"module":"(process)","offset":"3","name":"registers of thread 7","to":"1000"}"#.into(),
+        word(0x7108, 0x1100),
+        word(0x7110, 0x1200),
+        r#"{"module":"/p","offset":"8","name":"p::A","to":"1200"}"#.into(),
+        // Beside variables, and behind the frames.
+        word(0x7180, 0x1300),
+        word(0x9000 - 0x20, 0x1400),
+        word(0x9000 - 0x40, 0x1500),
+    ];
+    let frames = r#""threads":[{"id":0,"tid":7,"name":"io","pointer":"9000"}],"frames":[
+        {"thread":7,"module":"/p","offset":"9","low":"7000","high":"7100"},
+        {"thread":7,"module":"/p","offset":"a","low":"7100","high":"7200","isFirst":true}]"#;
+    let mut dump = scan(blocks, &format!(r#""statics":[{}],{frames}"#, words.join(",")));
+    let ours = dump.extension.as_mut().expect("it is ours");
+    ours.frames[0].functions = vec!["p::wait".into()];
+    ours.frames[1].functions = vec!["p::inlined".into(), "p::main".into()];
+    let tree = OwnerTree::new(&dump, &types, &OwnerTreeOptions::default()).expect("it is a scan");
+    let expected = "\
+thread 7 (io) 488 0
+  thread-locals 384 0
+    ? type unknown 256 1
+    p::CACHE: Box<u64> 128 0
+      Box<u64> 128 1
+  p::wait 64 0
+    number: Box<u64> 64 0
+      Box<u64> 64 1
+  p::main 40 0
+    pair: p::Pair 32 0
+      right: Box<u64> 32 1
+    ? type unknown 8 1
+    moved: Box<u64> 0 0
+p::A 16 0
+  Box<u64> 16 1
+";
+    assert_eq!(shown(&tree), expected);
+}
+
+#[test]
+fn variables_of_two_threads_hold_a_block_together() {
+    let mut program = Program::default();
+    let number = program.number("u64", 8);
+    let boxed = program.boxed(number);
+    let local = |frame, name: &str, place| Local {
+        frame,
+        depth: 0,
+        name: name.to_owned(),
+        of: boxed,
+        parts: vec![LocalPart { place: LocalPlace::Memory(place), size: None, offset: 0 }],
+    };
+    program.0.locals = vec![local(0, "a", 0x7000), local(0, "b", 0x7008), local(1, "c", 0x8000)];
+    let types = program.has_static(number);
+    let word = |thread: u64, offset: u64, to: u64| {
+        let name = format!("stack and thread-locals of thread {thread}");
+        format!(r#"{{"module":"(process)","offset":"{offset:x}","name":"{name}","to":"{to:x}"}}"#)
+    };
+    // Two of one function: the function's. Of two threads: none's alone.
+    let words = [
+        word(7, 0x7000, 0x1000),
+        word(7, 0x7008, 0x1000),
+        word(7, 0x7008, 0x1100),
+        word(8, 0x8000, 0x1100),
+    ];
+    let frames = r#""frames":[{"thread":7,"module":"/p","offset":"9","low":"7000","high":"7100"},
+        {"thread":8,"module":"/q","offset":"9","low":"8000","high":"8100"}]"#;
+    let blocks = r#"{"req":64,"addr":"1000"},{"req":32,"addr":"1100"}"#;
+    let mut dump = scan(blocks, &format!(r#""statics":[{}],{frames}"#, words.join(",")));
+    let ours = dump.extension.as_mut().expect("it is ours");
+    ours.frames[0].functions = vec!["p::main".into()];
+    let tree = OwnerTree::new(&dump, &types, &OwnerTreeOptions::default()).expect("it is a scan");
+    let expected = "\
+thread 7 64 0
+  p::main 64 0
+    u64 64 1
+    a: Box<u64> 0 0
+    b: Box<u64> 0 0
+held by several, and by none alone 32 0
+  b: Box<u64> in p::main of thread 7 and c: Box<u64> in q of thread 8 32 0
+    u64 32 1
+thread 8 0 0
+  q 0 0
+    c: Box<u64> 0 0
+";
+    assert_eq!(shown(&tree), expected);
 }
