@@ -8,12 +8,13 @@ mod tables;
 use std::fs::File;
 use std::ops::Range;
 
-use self::tables::Modules;
-use super::image::Image;
+use self::tables::{Extent, Modules};
+use super::image::{Image, Root};
 use super::threads::{
     FRAME_POINTER, Frame, RED_ZONE, Registers, STACK_POINTER, Saved, ThreadState,
 };
 use crate::other_process::Mapping;
+use memreport_analysis::read::StaticPlace;
 
 /// The most frames of a thread: of deeper stacks, the outer ones stay without a function.
 const MAX_FRAMES: usize = 4096;
@@ -26,9 +27,8 @@ pub(super) fn add(
     open: &dyn Fn(&Mapping) -> Option<File>,
 ) {
     let mut modules = Modules::new(mappings, open);
-    for (root, _) in image.roots.iter_mut().filter(|(root, _)| root.name.is_none()) {
-        root.base = modules.bias(&root.module).unwrap_or(root.base);
-    }
+    let roots = std::mem::take(&mut image.roots);
+    image.roots = roots.into_iter().flat_map(|root| by_file(root, &mut modules)).collect();
     let stacks: Vec<(&Range<u64>, &Vec<u8>)> = image
         .roots
         .iter()
@@ -42,6 +42,29 @@ pub(super) fn add(
     };
     let walk = |thread| walk(thread, &mut modules, &word);
     image.frames = image.threads.iter().flat_map(walk).collect();
+}
+
+/// Corrects a root of a module by the module's file: where its first address is, and where the
+/// module ends. The kernel may have put other memory right behind it.
+fn by_file(
+    (mut root, mut bytes): (Root, Vec<u8>),
+    modules: &mut Modules<'_>,
+) -> impl Iterator<Item = (Root, Vec<u8>)> + use<> {
+    let mut behind = None;
+    if root.name.is_none()
+        && let Some(Extent { bias, end }) = modules.extent(&root.module)
+    {
+        root.base = bias;
+        let inside = end.clamp(root.range.start, root.range.end) - root.range.start;
+        let rest =
+            bytes.split_off(usize::try_from(inside).map_or(bytes.len(), |at| at.min(bytes.len())));
+        let start = root.range.start + bytes.len() as u64;
+        if !rest.is_empty() {
+            behind = Some((Root::named(StaticPlace::OTHER_MEMORY, start..root.range.end), rest));
+            root.range.end = start;
+        }
+    }
+    std::iter::once((root, bytes)).chain(behind)
 }
 
 /// Returns the frames of a thread, the innermost first.

@@ -28,10 +28,18 @@ pub(super) struct Modules<'m> {
     known: HashMap<&'m str, Option<Module>>,
 }
 
+/// A module's place in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// The difference between addresses in memory and in the file.
+    pub(super) bias: u64,
+    /// The address behind its last page.
+    pub(super) end: u64,
+}
+
 /// A module with its tables.
 struct Module {
-    /// The difference between addresses in memory and in the file.
-    bias: u64,
+    extent: Extent,
     frames: Section,
     index: Section,
 }
@@ -58,14 +66,14 @@ impl<'m> Modules<'m> {
     /// Returns the module of the code before an address, and the address in its file.
     pub(super) fn place(&mut self, code: u64) -> Option<(String, u64)> {
         let mapping = self.mapping(code.wrapping_sub(1))?;
-        let bias = self.module(mapping)?.bias;
+        let bias = self.module(mapping)?.extent.bias;
         Some((mapping.path.clone(), code.wrapping_sub(bias)))
     }
 
-    /// Returns the difference between addresses in memory and in the file of a module.
-    pub(super) fn bias(&mut self, path: &str) -> Option<u64> {
+    /// Returns where a module is in memory.
+    pub(super) fn extent(&mut self, path: &str) -> Option<Extent> {
         let mapping = self.mappings.iter().find(|mapping| mapping.path == path)?;
-        Some(self.module(mapping)?.bias)
+        Some(self.module(mapping)?.extent)
     }
 
     /// Returns whether a module has code before an address.
@@ -112,8 +120,12 @@ impl Module {
             let bytes = (section.size() < MAX_TABLES).then(|| section.data().ok()).flatten()?;
             Some(Section { address: section.address(), bytes: bytes.to_vec() })
         };
+        let ends =
+            parsed.segments().map(|segment| segment.address().saturating_add(segment.size()));
+        let bias = start.wrapping_sub(first & !(PAGE - 1));
+        let end = bias.wrapping_add(ends.max()?.checked_next_multiple_of(PAGE)?);
         Some(Self {
-            bias: start.wrapping_sub(first & !(PAGE - 1)),
+            extent: Extent { bias, end },
             frames: section(".eh_frame").unwrap_or_default(),
             index: section(".eh_frame_hdr").unwrap_or_default(),
         })
@@ -129,7 +141,7 @@ impl Module {
             .set_eh_frame(self.frames.address)
             .set_eh_frame_hdr(self.index.address);
         let frames = EhFrame::new(&self.frames.bytes, LittleEndian);
-        let address = code.wrapping_sub(self.bias);
+        let address = code.wrapping_sub(self.extent.bias);
         let find = EhFrame::cie_from_offset;
         let index = EhFrameHdr::new(&self.index.bytes, LittleEndian).parse(&bases, 8).ok();
         let entry = match index.as_ref().and_then(gimli::ParsedEhFrameHdr::table) {
