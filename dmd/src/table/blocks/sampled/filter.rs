@@ -4,7 +4,14 @@ use crate::mem::sync::Ordering::Relaxed;
 use crate::mem::sync::{AtomicU8, array_of, const_fn};
 
 /// The number of counters. With one block in ten thousand sampled, few frees look further.
-const COUNTERS: usize = if cfg!(loom) { 2 } else { 1 << 16 };
+const COUNTERS: usize = if cfg!(loom) {
+    2
+} else if cfg!(miri) {
+    // Miri visits all of them at each access to the table.
+    64
+} else {
+    1 << 16
+};
 
 /// Blocks start at multiples of 16 bytes, the alignment of `malloc`.
 const ALIGN_BITS: u32 = 4;

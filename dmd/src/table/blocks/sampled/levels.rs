@@ -18,10 +18,23 @@ pub(super) const BUCKET: usize = if cfg!(loom) { 2 } else { 8 };
 pub(super) const LEVELS: usize = if cfg!(loom) { 2 } else { 5 };
 
 /// The bits of the number of a bucket on the first level: its entries have 32 KiB.
-const FIRST_BITS: u32 = if cfg!(loom) { 0 } else { 8 };
+const FIRST_BITS: u32 = if cfg!(loom) {
+    0
+} else if cfg!(miri) {
+    // Miri visits every entry of a level at each access.
+    2
+} else {
+    8
+};
 
 /// The additional bits on each further level.
-const MORE_BITS: u32 = if cfg!(loom) { 0 } else { 2 };
+const MORE_BITS: u32 = if cfg!(loom) {
+    0
+} else if cfg!(miri) {
+    1
+} else {
+    2
+};
 
 const fn bucket_bits(level: usize) -> u32 {
     let (mut bits, mut before) = (FIRST_BITS, 0);
@@ -38,7 +51,7 @@ const fn length(level: usize) -> usize {
 }
 
 /// The entries in a page.
-const PER_PAGE: usize = if cfg!(loom) { BUCKET } else { sys::PAGE / size_of::<Words>() };
+const PER_PAGE: usize = if cfg!(any(loom, miri)) { BUCKET } else { sys::PAGE / size_of::<Words>() };
 
 /// Returns the number of pages of all levels before this one.
 const fn first_page(level: usize) -> usize {
