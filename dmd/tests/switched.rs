@@ -8,7 +8,7 @@ use dmd::{Dump, Mode, Options, allocation_site_of};
 dmd::global_allocator!();
 
 const SIZE: usize = 50_001;
-const COUNT: usize = 3000;
+const COUNT: usize = 1500;
 
 fn profile() {
     let bytes = NonZeroU64::new(256 << 10).expect("it is not zero");
