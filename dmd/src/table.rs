@@ -1,7 +1,7 @@
 //! The table of live blocks: from an address to the packed word of its block.
 //!
-//! Read `packed_block` (one block in a word) and `epoch`, then `blocks` (the radix tree) with
-//! `records` (sizes that do not fit), and `sampled` (a filter of the blocks of a profile).
+//! Read `packed_block` (one block in a word) and `epoch`, then `blocks` (the radix tree, and the
+//! compact table of the blocks of a profile) with `records` (sizes that do not fit).
 //! `freed_counts` counts freed blocks in cumulative mode. `tables` has the process's tables,
 //! `models` checks them under loom, and `planted` has defects that a checker must find.
 //!
@@ -15,8 +15,6 @@ pub(crate) mod epoch;
 pub(crate) mod records;
 pub(crate) mod blocks;
 #[cfg(not(loom))]
-pub(crate) mod sampled;
-#[cfg(not(loom))]
 pub(crate) mod freed_counts;
 #[cfg(not(loom))]
 mod tables;
@@ -26,4 +24,4 @@ mod models;
 mod planted;
 
 #[cfg(not(loom))]
-pub(crate) use tables::{BLOCKS, FREED, SAMPLED, granule, set_spacing};
+pub(crate) use tables::{BLOCKS, FREED, granule, set_spacing};

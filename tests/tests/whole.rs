@@ -26,6 +26,7 @@ mod run;
 mod scopes;
 mod security;
 mod stacks;
+mod steady;
 mod suggestions;
 mod timeline;
 mod unreported;

@@ -12,7 +12,7 @@ use memreport::UsableSize;
 use super::allocator::Dmd;
 use super::c_heap::below;
 use crate::sample::plan::plan;
-use crate::table::{BLOCKS, SAMPLED};
+use crate::table::BLOCKS;
 
 impl<A: UsableSize> Dmd<A> {
     /// Frees a block: counts it, and removes it from the table. The arguments are in the order of
@@ -50,7 +50,7 @@ impl<A: UsableSize> Dmd<A> {
         let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
         let plan = plan();
         let is_untracked = if plan.is_filtered_and_prepared() {
-            !SAMPLED.may_hold(address.addr())
+            !BLOCKS.may_hold_sampled(address.addr())
         } else {
             plan.samples_prepared() && !BLOCKS.may_hold(Self::GRANULE, address.addr())
         };

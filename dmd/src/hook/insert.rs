@@ -7,13 +7,13 @@ use super::allocator::{Dmd, opaque};
 use crate::event::events::{Event, record};
 use crate::event::observers;
 use crate::mem::sys;
-use crate::sample::plan::{Insertion, Plan, plan};
+use crate::sample::plan::{self, Insertion, Plan, plan};
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::{self, NewBlock, ObservedBlock};
 use crate::table::blocks::Granule;
 use crate::table::epoch::{Epoch, epoch};
 use crate::table::packed_block::{Block, PackedBlock, SiteId};
-use crate::table::{BLOCKS, FREED, SAMPLED};
+use crate::table::{BLOCKS, FREED};
 
 impl<A: UsableSize> Dmd<A> {
     /// The granule of the table: a constant of the inner allocator.
@@ -124,10 +124,14 @@ impl<A: UsableSize> Dmd<A> {
     /// Inserts a block, with an event if events are written.
     #[inline(never)]
     pub(super) fn insert_and_record(plan: Plan, address: usize, block: Block) {
-        if plan.is_filtered() {
-            SAMPLED.add(address);
+        let is_sampled = plan.inserts_sampled();
+        if !(is_sampled && BLOCKS.insert_sampled(Self::GRANULE, address, block)) {
+            if plan.is_filtered() {
+                // Before the block is returned to the program: its free does not ask the filter.
+                plan::set_unfiltered();
+            }
+            BLOCKS.insert(Self::GRANULE, address, block);
         }
-        BLOCKS.insert(Self::GRANULE, address, block);
         if plan.writes_events() {
             record(Event::Allocated { address, block });
         }
@@ -160,9 +164,6 @@ impl<A: UsableSize> Dmd<A> {
             BLOCKS.remove(Self::GRANULE, address)
         }?;
         let plan = plan();
-        if plan.is_filtered() {
-            SAMPLED.remove(address);
-        }
         if plan.writes_events() {
             let freed_at = if plan.has_free_stacks() { site::of_free() } else { SiteId::UNKNOWN };
             record(Event::Freed { address, block, freed_at });

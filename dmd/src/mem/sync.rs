@@ -1,10 +1,12 @@
 //! Atomics of the standard library, or of loom in models.
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence};
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
+pub(crate) use loom::sync::atomic::{
+    AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
+};
 
 pub(crate) use std::sync::atomic::Ordering;
 

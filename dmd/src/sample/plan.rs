@@ -4,8 +4,9 @@ mod current;
 
 pub(crate) use self::current::{
     begin, gap_limit, has_every_block, has_gaps, mode, observed_rate, options, own_probability,
-    plan, sampled_probability, set_asleep, set_c_heap, set_epoch, set_prepared, set_unknown_gap,
-    shows_stats, start_events, start_observing, state, stop_events, stop_inserting, stop_observing,
+    plan, sampled_probability, set_asleep, set_c_heap, set_epoch, set_prepared, set_unfiltered,
+    set_unknown_gap, shows_stats, start_events, start_observing, state, stop_events,
+    stop_inserting, stop_observing,
 };
 use super::options::{Mode, Options, Stacks};
 
@@ -28,7 +29,8 @@ use super::options::{Mode, Options, Stacks};
 /// `DECIDED` is set once `$DMD` was read, `AWAKE` from the start of tracking on, also while it is
 /// off. `EVENTS` and `OBSERVED` are set beside any mode, by recordings, journals and observers.
 /// `UNPREPARED` is cleared once `$DMD` was read, if at all. `FILTERED` is set from a profile on,
-/// unless the process has ever inserted other blocks than sampled ones.
+/// unless the process has ever inserted other blocks than sampled ones, or more sampled blocks than
+/// the compact table has space for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u32);
 
@@ -157,6 +159,12 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn is_filtered_and_prepared(self) -> bool {
         self.0 & (FILTERED | UNPREPARED) == FILTERED
+    }
+
+    /// Returns whether inserted blocks belong into the compact table of sampled ones.
+    #[inline(always)]
+    pub(crate) fn inserts_sampled(self) -> bool {
+        self.0 & (SAMPLES | OBSERVED) == SAMPLES || self.has(FILTERED)
     }
 
     /// Returns the way in which a new block gets into the table. The usual ways take two tests.
@@ -334,6 +342,8 @@ mod tests {
             assert_eq!(plan.has_stops(), !plan.inserts_all() && !plan.is_observed());
             assert_eq!(plan.is_filtered_and_prepared(), plan.is_filtered() && is_prepared);
             assert_eq!(plan.samples_prepared(), plan.samples() && is_prepared);
+            let is_of_profile = plan.samples() && !plan.is_observed();
+            assert_eq!(plan.inserts_sampled(), is_of_profile || plan.is_filtered());
             assert_eq!(plan.keeps_times(), bits & TIMES != 0 || plan.is_observed());
             let watches = plan.counts_freed()
                 || plan.writes_events()

@@ -1,4 +1,5 @@
-//! A lock-free radix tree from block address to packed block.
+//! A lock-free radix tree from block address to packed block, and a compact table beside it
+//! (`sampled`).
 //!
 //! The tree has three levels: an array of 8,192 entries (16,384 on aarch64), nodes of 16,384
 //! leaves, and leaves of 1 MiB (`leaf`). All are mapped on first use and never unmapped. A block
@@ -9,10 +10,15 @@
 //! block is freed. So an insertion or removal is one store, without a lock or a read-modify-write.
 //! Other threads may read a word at any time. Two exceptions use compare-and-exchange, and lose the
 //! race against an owner: ageing and clearing tombstones.
+//!
+//! A block is in the tree or in the compact table, never in both. Look-ups ask the tree first, and
+//! the compact table only if its filter has the address.
 
 mod granule;
 mod leaf;
 mod huge;
+mod sampled;
+mod ageing;
 #[cfg(not(loom))]
 mod tombstones;
 #[cfg(all(test, not(loom)))]
@@ -22,9 +28,9 @@ pub(crate) use self::granule::Granule;
 use self::huge::{HUGE_LEAVES, HugeStarts};
 use self::leaf::{
     HEADER, LEAF_BITS, Leaf, OVERLAP, TOUCHED_WORDS, WORDS_PER_PAGE, crosses_leaves, ends_in_leaf,
-    is_touched, store_word, touched_pages, word_index,
+    further_leaves, is_touched, store_word, touched_pages, word_index,
 };
-use super::epoch::Epoch;
+use self::sampled::SampledBlocks;
 use super::packed_block::{Block, PackedBlock, Sizes, SmallBlock};
 use super::records::{Record, Records};
 use crate::mem::lazy_slice::LazySlice;
@@ -58,6 +64,7 @@ pub(crate) struct Blocks {
     top: [LazySlice<Leaf>; 1 << TOP_BITS],
     records: Records,
     huge: HugeStarts,
+    sampled: SampledBlocks,
     /// The number of blocks that were not inserted: no memory for a leaf, or an address past the
     /// end.
     lost: AtomicUsize,
@@ -80,6 +87,7 @@ impl Blocks {
                 top: array_of!(LazySlice::new(); 1 << TOP_BITS),
                 records: Records::new(),
                 huge: HugeStarts::new(),
+                sampled: SampledBlocks::new(),
                 lost: AtomicUsize::new(0),
             }
         }
@@ -91,17 +99,22 @@ impl Blocks {
         let half = granule.is_second_half(address);
         // A small block lies in one leaf, so that its removal need not ask.
         let is_in_leaf = !crosses_leaves(address, block.usable);
-        let small = PackedBlock::small(block, half).filter(|_| is_in_leaf);
-        let packed = small.or_else(|| {
-            let Block { requested, usable, time, .. } = block;
-            let record = self.records.insert(Record { requested, usable, time })?;
-            Some(PackedBlock::with_record(block, half, record))
-        });
-        let Some(packed) = packed else { return self.count_lost() };
+        let Some(packed) = self.pack(block, half, is_in_leaf) else { return self.count_lost() };
         store_word(words, word_index(granule, address), packed.word());
         if !is_in_leaf {
             self.mark_overlaps(granule, address, block.usable, address);
         }
+    }
+
+    /// Packs a block, with a record if it does not fit without, or `may_be_small` is false. Returns
+    /// `None` when memory is short.
+    fn pack(&self, block: Block, half: bool, may_be_small: bool) -> Option<PackedBlock> {
+        let small = PackedBlock::small(block, half).filter(|_| may_be_small);
+        small.or_else(|| {
+            let Block { requested, usable, time, .. } = block;
+            let record = self.records.insert(Record { requested, usable, time })?;
+            Some(PackedBlock::with_record(block, half, record))
+        })
     }
 
     /// Inserts a block whose word is complete but for the sizes and the half, and returns `true`.
@@ -130,10 +143,10 @@ impl Blocks {
     /// Removes a block that is about to be freed, and returns it.
     #[inline]
     pub(crate) fn remove(&self, granule: Granule, address: usize) -> Option<Block> {
-        self.remove_with(granule, address, |_, _| 0)
+        self.remove_with(granule, address, |_, _| 0).or_else(|| self.remove_sampled(address))
     }
 
-    /// Removes a block, and stores the word that `after` makes of it.
+    /// Removes a block from the tree, and stores the word that `after` makes of it.
     #[inline]
     fn remove_with(
         &self,
@@ -160,8 +173,9 @@ impl Blocks {
         Some(block)
     }
 
-    /// Removes a block and returns its usable bytes. Returns `None` for a block with a record, as
-    /// every one that extends into another leaf has: it needs [`remove`](Self::remove).
+    /// Removes a block and returns its usable bytes. Returns `None` for a sampled block and for one
+    /// with a record, as every one that extends into another leaf has: they need
+    /// [`remove`](Self::remove).
     #[inline(always)]
     pub(crate) fn remove_small(&self, granule: Granule, address: usize) -> Option<usize> {
         let words = self.leaf(granule, address)?;
@@ -173,9 +187,14 @@ impl Blocks {
     }
 
     /// Returns whether the table may contain a block at this address. Where few blocks are tracked,
-    /// the bitmap of touched pages answers without a read of the block's word.
+    /// the filter and the bitmap of touched pages answer without a read of the block's word.
     #[inline]
     pub(crate) fn may_hold(&self, granule: Granule, address: usize) -> bool {
+        self.may_hold_sampled(address) || self.may_hold_in_tree(granule, address)
+    }
+
+    #[inline]
+    fn may_hold_in_tree(&self, granule: Granule, address: usize) -> bool {
         self.leaf(granule, address)
             .is_some_and(|words| is_touched(words, word_index(granule, address)))
     }
@@ -183,12 +202,17 @@ impl Blocks {
     /// Returns the block that starts at this address.
     pub(crate) fn starting_at(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
         let address = sys::untagged(address);
+        self.in_tree(granule, address).or_else(|| self.sampled_at(address))
+    }
+
+    fn in_tree(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
         let words = self.leaf(granule, address)?;
-        let found = self.read(&words[HEADER + word_index(granule, address)], |_| address)?;
+        let found = self.read_word(&words[HEADER + word_index(granule, address)], |_| address)?;
         (found.packed.is_second_half() == granule.is_second_half(address)).then_some(found)
     }
 
-    /// Returns the block that starts at this address, if it has this requested size and no record.
+    /// Returns the block that starts at this address, if it has this requested size and no record,
+    /// and was not sampled.
     #[inline]
     pub(crate) fn find_small(
         &self,
@@ -226,39 +250,36 @@ impl Blocks {
                 (overlapping != 0).then_some(overlapping)
             })
         });
-        in_leaf.and_then(starting_at).or_else(|| self.huge.iter().find_map(starting_at))
+        in_leaf
+            .and_then(starting_at)
+            .or_else(|| self.sampled_around(address).find_map(starting_at))
+            .or_else(|| self.huge.iter().find_map(starting_at))
     }
 
     /// Calls `visit` for every live block, in ascending order of addresses. Blocks that are
     /// inserted or removed meanwhile may be missed; all others are visited exactly once.
     pub(crate) fn for_each(&self, granule: Granule, mut visit: impl FnMut(LiveBlock)) {
+        let mut sampled = self.sampled_ascending().peekable();
         self.for_each_word(granule, |index, word| {
             let start = |packed: PackedBlock| granule.start(index, packed.is_second_half());
-            if let Some(found) = self.read(word, start) {
+            if let Some(found) = self.read_word(word, start) {
+                while let Some(before) = sampled.next_if(|other| other.start < found.start) {
+                    visit(before);
+                }
                 visit(found);
             }
         });
+        sampled.for_each(visit);
     }
 
-    /// Ages every block of an epoch, so that the epoch's number can be used again.
-    pub(crate) fn age(&self, granule: Granule, epoch: Epoch) {
-        self.for_each_word(granule, |_, word| {
-            let seen = word.load(Relaxed);
-            if let Some(packed) =
-                PackedBlock::from_word(seen).filter(|packed| packed.epoch() == epoch)
-            {
-                // It fails if the owner removes the block meanwhile. No new block at this address
-                // can have the same word: none is allocated in this epoch.
-                let _ = word.compare_exchange(seen, packed.aged().word(), Relaxed, Relaxed);
-            }
-        });
-    }
-
-    /// Returns the bytes mapped for leaves whose pages were never touched, and so are not resident.
+    /// Returns the bytes mapped for leaves and sampled blocks whose pages were never touched: these
+    /// are not resident.
     pub(crate) fn untouched_bytes(&self, granule: Granule) -> usize {
-        self.leaves(granule)
+        let in_leaves: usize = self
+            .leaves(granule)
             .map(|(_, words)| size_of_val(words) - (1 + touched_pages(words).count()) * sys::PAGE)
-            .sum()
+            .sum();
+        in_leaves + self.untouched_sampled_bytes()
     }
 
     /// Returns the number of blocks that were not inserted because memory was short.
@@ -296,21 +317,27 @@ impl Blocks {
         })
     }
 
-    /// Reads the block of a word that another thread may own.
-    fn read(
+    /// Reads the block of a word of the tree that another thread may own.
+    fn read_word(
         &self,
         word: &AtomicU64,
         start: impl FnOnce(PackedBlock) -> usize,
     ) -> Option<LiveBlock> {
+        // Acquire, with the Release in `store_word`: the record is written before the word.
+        self.read(|| PackedBlock::from_word(word.load(Acquire)), start)
+    }
+
+    /// Reads a block that another thread may own. `load` loads its word with Acquire.
+    fn read(
+        &self,
+        load: impl Fn() -> Option<PackedBlock>,
+        start: impl FnOnce(PackedBlock) -> usize,
+    ) -> Option<LiveBlock> {
         loop {
-            // Acquire, with the Release in `store_word`: the record is written before the word.
-            let packed = PackedBlock::from_word(word.load(Acquire))?;
+            let packed = load()?;
             let record = match packed.sizes() {
                 Sizes::Inline { requested, usable } => Some(Record { requested, usable, time: 0 }),
-                // Acquire, with the Release in `store_word`.
-                Sizes::Record(record) => {
-                    self.records.read(record, || word.load(Acquire) == packed.word())
-                }
+                Sizes::Record(record) => self.records.read(record, || load() == Some(packed)),
             };
             if let Some(record) = record {
                 return Some(LiveBlock {
@@ -370,12 +397,11 @@ impl Blocks {
     #[cold]
     fn mark_overlaps(&self, granule: Granule, address: usize, usable: usize, start: usize) {
         let (address, start) = (sys::untagged(address), sys::untagged(start));
-        let first = (address >> LEAF_BITS) + 1;
-        let last = (address + usable).wrapping_sub(1) >> LEAF_BITS;
-        if last - first >= HUGE_LEAVES {
+        let further = further_leaves(address, usable);
+        if further.len() > HUGE_LEAVES {
             return if start == 0 { self.huge.remove(address) } else { self.huge.add(start) };
         }
-        for leaf in first..=last {
+        for leaf in further {
             if let Some(words) = self.leaf_or_alloc(granule, leaf << LEAF_BITS) {
                 // Release, with the Acquire in `enclosing`.
                 words[OVERLAP].store(start as u64, Release);

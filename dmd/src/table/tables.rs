@@ -5,13 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::blocks::{Blocks, Granule};
 use super::freed_counts::FreedCounts;
-use super::sampled::Sampled;
 
 /// Every live block that was inserted while the tracker was awake.
 pub(crate) static BLOCKS: Blocks = Blocks::new();
-
-/// The addresses of the blocks in the table, while all of them are sampled.
-pub(crate) static SAMPLED: Sampled = Sampled::new();
 
 /// The counts of freed blocks, in modes that keep them.
 pub(crate) static FREED: FreedCounts = FreedCounts::new();

@@ -25,8 +25,8 @@ static SAMPLE_BYTES: AtomicU64 = AtomicU64::new(0);
 /// unsampled.
 static HAS_GAPS: AtomicBool = AtomicBool::new(false);
 
-/// True if other blocks than sampled ones were inserted, so that the table may have blocks that are
-/// not in the filter of sampled ones.
+/// True if other blocks than sampled ones were inserted, or the compact table was full: the table
+/// may have blocks that are not in the filter of sampled ones.
 static HAS_UNFILTERED: AtomicBool = AtomicBool::new(false);
 
 /// The most live bytes and blocks that the gaps before tracking began and while it was off can
@@ -101,9 +101,19 @@ pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
     if !plan.samples() {
         HAS_UNFILTERED.store(true, Relaxed);
     }
-    let filtered = if HAS_UNFILTERED.load(Relaxed) { 0 } else { FILTERED };
-    update(|before| Plan(plan.0 | filtered | before.0 & (EVENTS | OBSERVED | UNPREPARED | C_HEAP)));
+    update(|before| {
+        // Here, so that a plan after `set_unfiltered` never has the bit.
+        let filtered = if HAS_UNFILTERED.load(Relaxed) { 0 } else { FILTERED };
+        Plan(plan.0 | filtered | before.0 & (EVENTS | OBSERVED | UNPREPARED | C_HEAP))
+    });
     Ok(())
+}
+
+/// Notes that a sampled block is inserted which is not in the filter.
+#[cold]
+pub(crate) fn set_unfiltered() {
+    HAS_UNFILTERED.store(true, Relaxed);
+    update(|plan| Plan(plan.0 & !FILTERED));
 }
 
 /// Returns the options in force; `None` if no blocks are inserted. The unwinder is chosen for good,

@@ -6,6 +6,8 @@
 //! HEADER..     one word for each granule
 //! ```
 
+use std::ops::Range;
+
 use super::granule::Granule;
 use crate::mem::lazy_slice::LazySlice;
 use crate::mem::sync::AtomicU64;
@@ -52,8 +54,8 @@ unsafe impl crate::mem::lazy_slice::Zeroed for Leaf {
 /// Stores the word of a live block.
 #[inline(always)]
 pub(super) fn store_word(words: &[AtomicU64], index: usize, word: u64) {
-    // Release, with the Acquire in `Blocks::read`: a record is written before the word that names
-    // it.
+    // Release, with the Acquire in `Blocks::read_word`: a record is written before the word that
+    // names it.
     words[HEADER + index].store(word, Release);
     if !is_touched(words, index) {
         mark_touched(words, index);
@@ -72,6 +74,12 @@ pub(super) fn ends_in_leaf(address: usize, usable: usize) -> bool {
 #[inline]
 pub(super) fn crosses_leaves(address: usize, usable: usize) -> bool {
     (address & ((1 << LEAF_BITS) - 1)).saturating_add(usable) > 1 << LEAF_BITS
+}
+
+/// Returns the numbers of the further leaves that a block extends into.
+pub(super) fn further_leaves(address: usize, usable: usize) -> Range<usize> {
+    let (first, end) = (address >> LEAF_BITS, address.saturating_add(usable).saturating_sub(1));
+    first + 1..(end >> LEAF_BITS) + 1
 }
 
 /// Returns the index of an address's granule in its leaf.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sample::rate::SamplingRate;
+use crate::table::epoch::Epoch;
 use crate::table::packed_block::SiteId;
 
 const GLIBC: Granule = Granule::of_spacing(32);

@@ -3,7 +3,7 @@
 //! While single allocations are observed, a look-up must tell a freed block from an unsampled one
 //! and from memory that was never tracked. A tombstone stays until the next block at its address.
 
-use super::leaf::{HEADER, word_index};
+use super::leaf::{HEADER, store_word, word_index};
 use super::{Blocks, Granule};
 use crate::mem::sync::AtomicU64;
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
@@ -17,9 +17,10 @@ impl Blocks {
         granule: Granule,
         address: usize,
     ) -> Option<Block> {
-        let removed = self.remove_with(granule, address, |block, is_second_half| {
+        let freed = |block, is_second_half| {
             PackedBlock::clamped(block, is_second_half).tombstone_word(Tombstone::Freed)
-        });
+        };
+        let removed = self.remove_with(granule, address, freed);
         if removed.is_none()
             && let Some(word) = self.word(granule, address)
             && let Some((packed, Tombstone::Unsampled)) = PackedBlock::tombstone(load_own(word))
@@ -27,13 +28,20 @@ impl Blocks {
             // Release, with the Acquire in `tombstone_at`.
             word.store(packed.tombstone_word(Tombstone::Freed), Release);
         }
-        removed
+        removed.or_else(|| {
+            let block = self.remove_sampled(address)?;
+            if let Some(words) = self.leaf_or_alloc(granule, address) {
+                let word = freed(block, granule.is_second_half(address));
+                store_word(words, word_index(granule, address), word);
+            }
+            Some(block)
+        })
     }
 
     /// Marks a new block that is not inserted as unsampled. Otherwise an older tombstone could be
     /// taken for it. Pages without any block need no mark.
     pub(crate) fn mark_unsampled(&self, granule: Granule, address: usize, block: Block) {
-        if self.may_hold(granule, address)
+        if self.may_hold_in_tree(granule, address)
             && let Some(word) = self.word(granule, address)
         {
             let packed = PackedBlock::clamped(block, granule.is_second_half(address));
