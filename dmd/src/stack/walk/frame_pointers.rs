@@ -48,7 +48,7 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
             break ended;
         }
     };
-    let is_complete = frames::commit(&progress, ended, OWN_FRAMES) == End::Outermost;
+    let is_complete = frames::commit(&progress, ended) == End::Outermost;
     if is_complete {
         last.find_around(|instruction| instruction.wrapping_sub(low) < length);
     }

@@ -1,7 +1,7 @@
 //! The outer ends of chains of frame pointers, and last stacks of addresses alone: from the
 //! reference unwinder.
 
-use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, difference};
+use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, compare};
 use crate::stack::stack_cache::StackHash;
 use crate::stack::walk::registers::Registers;
 
@@ -36,7 +36,7 @@ impl LastStack {
         }
         let mut inner = innermost;
         while let Some((outer, further)) = rest.split_last() {
-            if inner.get().is_opaque() || difference(outer, inner) != 0 {
+            if inner.get().is_opaque() || !compare(outer, inner).is_equal() {
                 return None;
             }
             (inner, rest) = (outer, further);
@@ -69,5 +69,6 @@ impl LastStack {
         self.hashed.set(0);
         self.interned.set(0);
         self.around.set(0);
+        self.own.set(0);
     }
 }

@@ -1,0 +1,142 @@
+//! The walk over the last stack, in its place: for stacks whose frames lie where those before did.
+
+use std::cell::Cell;
+
+use super::progress::Progress;
+use super::{Frame, LastStack, address_of_frame_pointer, compare, verified};
+use crate::stack::walk::frames::End;
+use crate::stack::walk::registers::Registers;
+
+/// A step from a frame to its caller, which depends on the frame's registers and two words alone.
+pub(crate) struct PlainStep {
+    /// The address of the caller's saved frame pointer, or [`Frame::UNCHANGED`].
+    pub(crate) saved: usize,
+    pub(crate) caller: Registers,
+}
+
+/// The number of frames that are compared one by one before the rest are compared in fours.
+const FEW: u32 = 4;
+
+/// Returns these frames up to the outermost unchanged one.
+// Not inlined: in a function of its own, all values are in registers.
+#[inline(never)]
+fn verify_many(frames: &[Cell<Frame>]) -> &[Cell<Frame>] {
+    verified(frames)
+}
+
+impl LastStack {
+    /// Walks outwards from the hook's own frame, as long as each frame has the stack pointer of the
+    /// frame in its place in the last stack, and replaces those that have changed. Returns `None`
+    /// if that has led to the outermost frame: the last stack is this stack then. Otherwise
+    /// returns the walk in progress, with the frames so far.
+    ///
+    /// Nothing about a frame is assumed. The walk starts from the registers of this moment. A frame
+    /// is that of the last stack if all its registers are. Its caller is that of the last stack if
+    /// the two words that lead there are as they were, since a plain step depends on nothing else.
+    /// Otherwise `step` finds the caller. So the frames are those that a walk without a last
+    /// stack finds, however the stack came to be: after `longjmp`, a panic, or a change of stacks.
+    ///
+    /// The words lie above the hook's stack pointer, on the thread's own stack: stacks that have
+    /// left it are not walked over. So they are mapped.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn retrace(
+        &self,
+        here: Registers,
+        step: impl Fn(Registers) -> Option<PlainStep>,
+    ) -> Option<Progress<'_>> {
+        // Where an opaque frame is, the way over the last stack ends.
+        let outermost = self.opaque.get();
+        let slots = self.frames.get(outermost..self.length.get() + self.own.get()).unwrap_or(&[]);
+        let Some((mut slot, mut outer)) = slots.split_last() else {
+            return Some(Progress::begin(here, self));
+        };
+        if self.own.get() == 0 || slot.get().registers.stack_pointer != here.stack_pointer {
+            return Some(Progress::begin(here, self));
+        }
+        let mut registers = here;
+        let mut changed = usize::MAX;
+        // The number of frames of the last stack that the walk may still meet.
+        let left = loop {
+            let known = slot.get().registers;
+            if known.instruction == registers.instruction
+                && known.frame_pointer == registers.frame_pointer
+            {
+                let mut count = 0;
+                while let Some((next, further)) = outer.split_last()
+                    && compare(next, slot).is_equal()
+                {
+                    (slot, outer) = (next, further);
+                    count += 1;
+                    if count == FEW {
+                        let unchanged = self.frames.get(outermost..=outermost + outer.len());
+                        let Some((last, further)) =
+                            verify_many(unchanged.unwrap_or(&[])).split_last()
+                        else {
+                            break;
+                        };
+                        (slot, outer) = (last, further);
+                        break;
+                    }
+                }
+                registers = slot.get().registers;
+                if outer.is_empty() {
+                    if self.is_end(outermost, slot, || step(registers).is_some()) {
+                        self.keep(changed);
+                        return None;
+                    }
+                    break outermost + 1;
+                }
+            }
+            let Some((next, further)) = outer.split_last() else { break outermost + 1 };
+            let Some(PlainStep { saved, caller }) = step(registers) else {
+                break outermost + outer.len() + 1;
+            };
+            let is_unchanged = saved == Frame::UNCHANGED;
+            let of_outer = address_of_frame_pointer(next);
+            let saved = std::hint::select_unpredictable(is_unchanged, of_outer, saved);
+            slot.set(Frame { registers, saved });
+            changed = outermost + outer.len();
+            registers = caller;
+            if next.get().registers.stack_pointer != caller.stack_pointer {
+                break outermost + outer.len();
+            }
+            (slot, outer) = (next, further);
+        };
+        Some(self.leave(registers, left))
+    }
+
+    /// Ends the walk over the last stack at the frame with these registers, which may be one of the
+    /// outermost `left` frames. The inner ones begin the stack of the walk that goes on.
+    #[cold]
+    #[inline(never)]
+    fn leave(&self, registers: Registers, left: usize) -> Progress<'_> {
+        let end = self.length.get() + self.own.get();
+        let places = match end.checked_sub(left + 1) {
+            Some(_) => self.push_reused(0, left, end - 1),
+            None => Some(self.places(0)),
+        };
+        // The inner frames are no longer those that lead to the outer ones.
+        self.length.set(self.length.get().min(left));
+        self.reusable.set(self.reusable.get().min(left));
+        self.keep(left);
+        self.own.set(0);
+        // All frames of a stack fit into the places.
+        Progress::go_on(registers, self, places.unwrap_or_else(|| self.places(0)))
+    }
+
+    /// Returns the end of a walk that has gone over the last stack.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> End {
+        if self.reusable.get() != 0 { End::Outermost } else { End::Truncated }
+    }
+
+    /// Returns whether a walk ends at this frame, which is the last one of those it went over.
+    #[inline(always)]
+    fn is_end(&self, outermost: usize, slot: &Cell<Frame>, is_too_deep: impl Fn() -> bool) -> bool {
+        if outermost != 0 || slot.get().is_opaque() {
+            return false;
+        }
+        // A stack with more frames than are stored ends where there are further ones.
+        self.reusable.get() != 0 || is_too_deep()
+    }
+}
