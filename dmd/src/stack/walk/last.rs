@@ -36,8 +36,8 @@ pub(crate) struct LastStack {
     pub(crate) reusable: Cell<usize>,
     /// The hash that a stack of this thread begins with; empty if it is not known yet.
     pub(crate) seed: Cell<StackHash>,
-    /// The hash of the stack from the outermost frame up to each frame. The first `hashed` are
-    /// valid.
+    /// The hash of the stack from the outermost frame up to each second frame. Those of the first
+    /// `hashed` frames are valid.
     pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
     pub(crate) hashed: Cell<usize>,
     /// The number of the interned stack up to each frame. The first `interned` are valid.
