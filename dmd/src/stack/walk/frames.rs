@@ -53,9 +53,10 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack) -> End 
         return walk_rest(Progress::begin(start, last), own);
     };
     let memory = Memory::new(own, start.stack_pointer, &last.copied);
-    let step = |registers: Registers| {
+    let step = |registers: Registers, unchanged: usize| {
         let rule = rules.before(registers.instruction)?;
-        caller(registers, rule.plain(), memory).filter(|step| step.caller.instruction != 0)
+        let step = caller(registers, rule.plain(), memory, unchanged)?;
+        (step.caller.instruction != 0).then_some(step)
     };
     match last.retrace(start, step) {
         None => last.end(),
@@ -107,7 +108,9 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
             }
             let registers = progress.registers;
             let Some(rule) = rules.before(registers.instruction) else { break };
-            let Some(PlainStep { saved, caller }) = caller(registers, rule.plain(), memory) else {
+            let Some(PlainStep { saved, caller }) =
+                caller(registers, rule.plain(), memory, Frame::UNCHANGED)
+            else {
                 break;
             };
             if caller.instruction == 0 || !progress.push(Frame { registers, saved }) {
@@ -138,10 +141,15 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
     Ended { end, is_own: !memory.has_left_own_stack() }
 }
 
-/// Returns the caller by a plain rule, and the address of its saved frame pointer. Returns `None`
-/// if the rule does not lead up the stack.
+/// Returns the caller by a plain rule, and the address of its saved frame pointer, which is
+/// `unchanged` if it was not saved. Returns `None` if the rule does not lead up the stack.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn caller(registers: Registers, rule: PlainRule, memory: Memory<'_>) -> Option<PlainStep> {
+fn caller(
+    registers: Registers,
+    rule: PlainRule,
+    memory: Memory<'_>,
+    unchanged: usize,
+) -> Option<PlainStep> {
     let return_at = value(registers, rule.base).wrapping_add(rule.cfa).wrapping_sub(WORD);
     // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
     // return address is read twice.
@@ -149,7 +157,7 @@ fn caller(registers: Registers, rule: PlainRule, memory: Memory<'_>) -> Option<P
     let FrameWords { return_address, saved_at, saved } =
         memory.frame(registers.stack_pointer, return_at, rule.saved)?;
     let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
-    let saved = select_unpredictable(is_saved, saved_at, Frame::UNCHANGED);
+    let saved = select_unpredictable(is_saved, saved_at, unchanged);
     let stack_pointer = return_at + WORD;
     let caller = Registers { stack_pointer, instruction: return_address, frame_pointer };
     Some(PlainStep { saved, caller })
@@ -169,7 +177,8 @@ fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
         // A plain, permanent rule that was not cached yet: as on the fast path.
         Some((Rule::Plain(rule), true))
             if !is_interrupted
-                && let Some(PlainStep { saved, caller }) = caller(registers, rule, memory)
+                && let Some(PlainStep { saved, caller }) =
+                    caller(registers, rule, memory, Frame::UNCHANGED)
                 && caller.instruction != 0 =>
         {
             let position = Position { registers: caller, is_interrupted: false };

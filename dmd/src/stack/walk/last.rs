@@ -46,7 +46,7 @@ pub(crate) struct LastStack {
     /// The index of the innermost opaque frame, or 0.
     opaque: Cell<usize>,
     /// The number of outermost frames around the program: of the C library that has started the
-    /// thread.
+    /// thread. None is opaque.
     around: Cell<usize>,
     /// The hash of these frames.
     hash_around: Cell<StackHash>,

@@ -16,7 +16,11 @@ impl LastStack {
         let mut frames = self.reusable().iter().map(|frame| frame.get().address()).enumerate();
         let first = frames.find(|(_, address)| !is_of_program(*address));
         let inner = first.and_then(|_| frames.find(|(_, address)| is_of_program(*address)));
-        let around = inner.map_or(0, |(index, _)| index);
+        let mut around = inner.map_or(0, |(index, _)| index);
+        let frames = self.frames.get(..around).unwrap_or(&[]);
+        if frames.iter().any(|frame| frame.get().is_opaque()) {
+            around = 0;
+        }
         self.around.set(around);
         let frames = self.frames.get(..around).unwrap_or(&[]);
         let addresses = frames.iter().rev().map(|frame| frame.get().address());
@@ -29,19 +33,18 @@ impl LastStack {
     /// not lead there by these registers.
     #[inline(always)]
     pub(crate) fn hash_with_around(&self, end: Registers, hash: StackHash) -> Option<StackHash> {
-        let around = self.reusable().get(..self.around.get())?;
-        let (innermost, mut rest) = around.split_last()?;
-        if innermost.get().registers != end {
+        let mut around = self.reusable().get(..self.around.get())?.iter();
+        let mut inner = around.next_back()?;
+        if inner.get().registers != end {
             return None;
         }
-        let mut inner = innermost;
-        while let Some((outer, further)) = rest.split_last() {
-            if inner.get().is_opaque() || !compare(outer, inner).is_equal() {
+        for outer in around.rev() {
+            if !compare(outer, inner).is_equal() {
                 return None;
             }
-            (inner, rest) = (outer, further);
+            inner = outer;
         }
-        (!inner.get().is_opaque()).then(|| hash.with_outer(self.hash_around.get()))
+        Some(hash.with_outer(self.hash_around.get()))
     }
 
     /// Returns whether all chains of frame pointers on this thread end at these registers.

@@ -9,7 +9,7 @@ use crate::stack::walk::registers::Registers;
 
 /// A step from a frame to its caller, which depends on the frame's registers and two words alone.
 pub(crate) struct PlainStep {
-    /// The address of the caller's saved frame pointer, or [`Frame::UNCHANGED`].
+    /// The address of the caller's saved frame pointer, or the one to use if it was not saved.
     pub(crate) saved: usize,
     pub(crate) caller: Registers,
 }
@@ -33,7 +33,8 @@ impl LastStack {
     /// Nothing about a frame is assumed. The walk starts from the registers of this moment. A frame
     /// is that of the last stack if all its registers are. Its caller is that of the last stack if
     /// the two words that lead there are as they were, since a plain step depends on nothing else.
-    /// Otherwise `step` finds the caller. So the frames are those that a walk without a last
+    /// Otherwise `step` finds the caller. It takes the address for a frame
+    /// pointer that was not saved: that of the outer frame's own entry. So the frames are those that a walk without a last
     /// stack finds, however the stack came to be: after `longjmp`, a panic, or a change of stacks.
     ///
     /// The words lie above the hook's stack pointer, on the thread's own stack: stacks that have
@@ -42,67 +43,73 @@ impl LastStack {
     pub(crate) fn retrace(
         &self,
         here: Registers,
-        step: impl Fn(Registers) -> Option<PlainStep>,
+        step: impl Fn(Registers, usize) -> Option<PlainStep>,
     ) -> Option<Progress<'_>> {
         // Where an opaque frame is, the way over the last stack ends.
         let outermost = self.opaque.get();
         let slots = self.frames.get(outermost..self.length.get() + self.own.get()).unwrap_or(&[]);
-        let Some((mut slot, mut outer)) = slots.split_last() else {
+        let mut outer = slots.iter();
+        let Some(mut slot) = outer.next_back().filter(|slot| {
+            self.own.get() != 0 && slot.get().registers.stack_pointer == here.stack_pointer
+        }) else {
             return Some(Progress::begin(here, self));
         };
-        if self.own.get() == 0 || slot.get().registers.stack_pointer != here.stack_pointer {
-            return Some(Progress::begin(here, self));
-        }
         let mut registers = here;
-        let mut changed = usize::MAX;
+        let mut changed = None;
         // The number of frames of the last stack that the walk may still meet.
         let left = loop {
             let known = slot.get().registers;
             if known.instruction == registers.instruction
                 && known.frame_pointer == registers.frame_pointer
             {
-                let mut count = 0;
-                while let Some((next, further)) = outer.split_last()
+                let mut few = FEW;
+                while let Some(next) = outer.as_slice().last()
                     && compare(next, slot).is_equal()
                 {
-                    (slot, outer) = (next, further);
-                    count += 1;
-                    if count == FEW {
-                        let unchanged = self.frames.get(outermost..=outermost + outer.len());
-                        let Some((last, further)) =
-                            verify_many(unchanged.unwrap_or(&[])).split_last()
-                        else {
-                            break;
-                        };
-                        (slot, outer) = (last, further);
+                    slot = next;
+                    outer.next_back();
+                    few -= 1;
+                    if few == 0 {
+                        let unchanged = verify_many(slots.get(..=outer.len()).unwrap_or(&[]));
+                        outer = unchanged.iter();
+                        slot = outer.next_back().unwrap_or(slot);
                         break;
                     }
                 }
                 registers = slot.get().registers;
-                if outer.is_empty() {
-                    if self.is_end(outermost, slot, || step(registers).is_some()) {
-                        self.keep(changed);
+                if outer.len() == 0 {
+                    if self.is_end(outermost, slot, || step(registers, Frame::UNCHANGED).is_some())
+                    {
+                        self.keep_up_to(changed);
                         return None;
                     }
                     break outermost + 1;
                 }
             }
-            let Some((next, further)) = outer.split_last() else { break outermost + 1 };
-            let Some(PlainStep { saved, caller }) = step(registers) else {
+            let Some(next) = outer.as_slice().last() else { break outermost + 1 };
+            let Some(PlainStep { saved, caller }) = step(registers, address_of_frame_pointer(next))
+            else {
                 break outermost + outer.len() + 1;
             };
-            let is_unchanged = saved == Frame::UNCHANGED;
-            let of_outer = address_of_frame_pointer(next);
-            let saved = std::hint::select_unpredictable(is_unchanged, of_outer, saved);
             slot.set(Frame { registers, saved });
-            changed = outermost + outer.len();
+            changed = Some(slot);
             registers = caller;
             if next.get().registers.stack_pointer != caller.stack_pointer {
                 break outermost + outer.len();
             }
-            (slot, outer) = (next, further);
+            slot = next;
+            outer.next_back();
         };
         Some(self.leave(registers, left))
+    }
+
+    /// Keeps what is known of the frames outside of the outermost changed one.
+    #[inline(always)]
+    fn keep_up_to(&self, changed: Option<&Cell<Frame>>) {
+        if let Some(changed) = changed {
+            let distance = changed.as_ptr().addr() - self.frames.as_ptr().addr();
+            self.keep(distance / size_of::<Frame>());
+        }
     }
 
     /// Ends the walk over the last stack at the frame with these registers, which may be one of the

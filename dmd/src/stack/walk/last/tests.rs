@@ -204,7 +204,7 @@ fn the_hash_of_the_frames_around_the_program_is_of_these_frames() {
 /// steps, and whether the way over the last stack led to the end.
 fn retrace(stack: &Stack, last: &LastStack) -> (usize, bool) {
     let steps = Cell::new(0);
-    let step = |from: Registers| {
+    let step = |from: Registers, unchanged: usize| {
         steps.set(steps.get() + 1);
         let index = (from.stack_pointer - stack.words.as_ptr().addr()) / (4 * size_of::<usize>());
         // The second word of a frame is 1 if it is twice as big.
@@ -212,14 +212,14 @@ fn retrace(stack: &Stack, last: &LastStack) -> (usize, bool) {
         let code = stack.words.get(4 * outer - 1)?.get();
         let saves = index.is_multiple_of(2);
         let frame_pointer = if saves { stack.words[4 * index].get() } else { from.frame_pointer };
-        let saved = stack.frame(index, 0, saves).saved;
+        let saved = if saves { stack.frame(index, 0, saves).saved } else { unchanged };
         let caller = Registers { frame_pointer, ..stack.frame(outer, code, false).registers };
         (code != 0).then_some(PlainStep { saved, caller })
     };
     let here = stack.frame(0, 1, false).registers;
     let Some(mut progress) = last.retrace(here, step) else { return (steps.get(), true) };
     while !matches!(progress.reuse(), Reuse::Rest) {
-        let Some(PlainStep { saved, caller }) = step(progress.registers) else {
+        let Some(PlainStep { saved, caller }) = step(progress.registers, Frame::UNCHANGED) else {
             let registers = progress.registers;
             assert!(progress.push(Frame { registers, saved: Frame::UNCHANGED }));
             break;
@@ -320,7 +320,7 @@ fn a_walk_over_a_stack_that_is_not_the_threads_own_does_not_begin() {
     let stack = Stack::new(&[10, 20, 0]);
     retrace(&stack, &last);
     last.own.set(0);
-    let no_step = |_| None;
+    let no_step = |_, _| None;
     let here = stack.frame(0, 1, false).registers;
     assert!(last.retrace(here, no_step).is_some_and(|progress| progress.registers == here));
 }
