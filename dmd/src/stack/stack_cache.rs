@@ -45,10 +45,10 @@ impl StackHash {
     /// Returns the hash with two more frames, which takes two multiplications less than one after
     /// the other.
     ///
-    /// Two pairs of addresses never give the same two words. For their differences `d` and `e`, both
-    /// `d * FACTORS[0] + e` and `e * FACTORS[1] + d` would be 0, so `e * (1 - FACTORS[0] *
-    /// FACTORS[1])` as well. That factor is even, but no multiple of 4, and `e` is less than half of
-    /// all numbers.
+    /// Two pairs of addresses never give the same two words. For their differences `d` and `e`,
+    /// both `d * FACTORS[0] + e` and `e * FACTORS[1] + d` would be 0, so `e` times one less than
+    /// the product of the factors as well. That is even, but no multiple of 4, and addresses have
+    /// fewer than 63 bits.
     #[inline(always)]
     pub(crate) fn with_frames(self, [inner, outer]: [usize; 2]) -> Self {
         let (inner, outer) = (inner as u64, outer as u64);

@@ -61,8 +61,7 @@ type Lanes = std::arch::x86_64::__m128i;
 type Lanes = usize;
 
 impl Comparison {
-    /// Compares the word at the address `first`, and the one that ends at the address `end`, with
-    /// `expected`.
+    /// Compares the word at the address `first` and the word that ends at `end` with `expected`.
     ///
     /// The caller ensures that both words are mapped, like those of [`word_at`].
     #[inline(always)]

@@ -36,8 +36,8 @@ pub(crate) struct LastStack {
     pub(crate) reusable: Cell<usize>,
     /// The hash that a stack of this thread begins with; empty if it is not known yet.
     pub(crate) seed: Cell<StackHash>,
-    /// The hash of the stack from the outermost frame up to each second frame. Those of the first
-    /// `hashed` frames are valid.
+    /// The hash of the stack from the outermost frame up to each second frame. The first `hashed` are
+    /// valid.
     pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
     pub(crate) hashed: Cell<usize>,
     /// The number of the interned stack up to each frame. The first `interned` are valid.
@@ -50,8 +50,8 @@ pub(crate) struct LastStack {
     around: Cell<usize>,
     /// The hash of these frames.
     hash_around: Cell<StackHash>,
-    /// 1 if the hook's own frame lies inside of the innermost one, so that the next walk may go over
-    /// this stack: all its frames are the thread's own. Otherwise 0.
+    /// 1 if the hook's own frame lies inside of the innermost one, so that the next walk may go
+    /// over this stack: all its frames are the thread's own. Otherwise 0.
     pub(crate) own: Cell<usize>,
     /// The registers where chains of frame pointers end on this thread; zeros if that is not known.
     root: Cell<Registers>,
@@ -61,8 +61,9 @@ pub(crate) struct LastStack {
     pub(crate) copied: CopiedWords,
 }
 
-/// The innermost frame is the function that captures the registers. It is no part of the stack, but
-/// the next walk begins at it, too. The hook's other frames, which depend on the build, are dropped when a stack is interned.
+/// The innermost frame is the function that captures the registers. It is no part of the stack,
+/// but the next walk begins at it, too. The hook's other frames, which depend on the build, are
+/// dropped when a stack is interned.
 pub(crate) const OWN_FRAMES: usize = 1;
 
 /// The number of frames that a walk may find.
@@ -188,9 +189,9 @@ impl LastStack {
         Some(rest.iter())
     }
 
-    /// Ends a walk: the stack is `same` reused frames and the `walked` frames, of which the innermost
-    /// `skip`, at most [`OWN_FRAMES`], are the hook's own. `has_opaque` states whether one of the
-    /// walked frames is opaque. Returns whether all fit; otherwise the outermost are dropped.
+    /// Ends a walk: the stack is `same` reused frames and the `walked` frames, of which the
+    /// innermost `skip`, at most [`OWN_FRAMES`], are the hook's own. `has_opaque` states whether one
+    /// of the walked frames is opaque. Returns whether all fit; otherwise the outermost are dropped.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(&self, same: usize, walked: usize, skip: usize, has_opaque: bool) -> bool {
         let own = skip.min(walked);
@@ -283,7 +284,7 @@ impl LastStack {
     }
 }
 
-/// Returns these frames up to the outermost one that the unchanged words lead to from the innermost.
+/// Returns these frames up to the outermost one that unchanged words lead to from the innermost.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn verified(mut frames: &[Cell<Frame>]) -> &[Cell<Frame>] {
     // In fours, without a branch for each frame.
@@ -329,7 +330,7 @@ pub(crate) fn find(registers: Registers, frames: &mut Iter<'_, Cell<Frame>>) -> 
     }
 }
 
-/// Compares the words that lead from a frame to its outer one with those of the last walk.
+/// Compares the words that lead from a frame to its outer one with the words of the last walk.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn compare(outer: &Cell<Frame>, inner: &Cell<Frame>) -> Comparison {
     let Registers { stack_pointer, instruction, frame_pointer } = outer.get().registers;

@@ -31,11 +31,13 @@ impl LastStack {
     /// returns the walk in progress, with the frames so far.
     ///
     /// Nothing about a frame is assumed. The walk starts from the registers of this moment. A frame
-    /// is that of the last stack if all its registers are. Its caller is that of the last stack if
-    /// the two words that lead there are as they were, since a plain step depends on nothing else.
-    /// Otherwise `step` finds the caller. It takes the address for a frame
-    /// pointer that was not saved: that of the outer frame's own entry. So the frames are those that a walk without a last
-    /// stack finds, however the stack came to be: after `longjmp`, a panic, or a change of stacks.
+    /// is unchanged if all its registers are. Its caller is unchanged if the two words that lead
+    /// there are as they were, since a plain step depends on nothing else. Otherwise `step` finds
+    /// the caller. So the frames are the same as without a last stack, however this stack came to
+    /// be: after `longjmp`, a panic, or a change of stacks.
+    ///
+    /// A frame pointer that was not saved is compared with the entry of the outer frame, whose
+    /// address `step` takes.
     ///
     /// The words lie above the hook's stack pointer, on the thread's own stack: stacks that have
     /// left it are not walked over. So they are mapped.

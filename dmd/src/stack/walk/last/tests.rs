@@ -200,8 +200,8 @@ fn the_hash_of_the_frames_around_the_program_is_of_these_frames() {
     assert_eq!(last.around.get(), 0);
 }
 
-/// Walks over the last stack from the innermost frame, and commits the frames. Returns the number of
-/// steps, and whether the way over the last stack led to the end.
+/// Walks over the last stack from the innermost frame, and commits the frames. Returns the number
+/// of steps, and whether the way over the last stack led to the end.
 fn retrace(stack: &Stack, last: &LastStack) -> (usize, bool) {
     let steps = Cell::new(0);
     let step = |from: Registers, unchanged: usize| {
