@@ -36,8 +36,8 @@ pub(crate) struct LastStack {
     pub(crate) reusable: Cell<usize>,
     /// The hash that a stack of this thread begins with; empty if it is not known yet.
     pub(crate) seed: Cell<StackHash>,
-    /// The hash of the stack from the outermost frame up to each second frame. The first `hashed` are
-    /// valid.
+    /// The hash of the stack from the outermost frame up to each second frame. The first `hashed`
+    /// are valid.
     pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
     pub(crate) hashed: Cell<usize>,
     /// The number of the interned stack up to each frame. The first `interned` are valid.
@@ -190,8 +190,9 @@ impl LastStack {
     }
 
     /// Ends a walk: the stack is `same` reused frames and the `walked` frames, of which the
-    /// innermost `skip`, at most [`OWN_FRAMES`], are the hook's own. `has_opaque` states whether one
-    /// of the walked frames is opaque. Returns whether all fit; otherwise the outermost are dropped.
+    /// innermost `skip`, at most [`OWN_FRAMES`], are the hook's own. `has_opaque` states whether
+    /// one of the walked frames is opaque. Returns whether all fit; otherwise the outermost are
+    /// dropped.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(&self, same: usize, walked: usize, skip: usize, has_opaque: bool) -> bool {
         let own = skip.min(walked);
