@@ -15,7 +15,7 @@ pub(crate) struct PlainStep {
 }
 
 /// The number of frames that are compared one by one before the rest are compared in fours.
-const FEW: u32 = 4;
+const FEW: u32 = 2;
 
 /// Returns these frames up to the outermost unchanged one.
 // Not inlined: in a function of its own, all values are in registers.
