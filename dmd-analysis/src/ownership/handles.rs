@@ -1,0 +1,46 @@
+//! Handles of threads: a word with the pointer of a thread, as a `JoinHandle` has it. What has the
+//! handle holds the thread, as a pointer holds a block.
+
+use rustc_hash::FxHashMap;
+
+use crate::analysis::scan::links::BlockRanges;
+use crate::read::Dump;
+
+use super::roots::Roots;
+
+/// A handle: the node of the block or the root that has it, and the node of the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Handle {
+    pub(super) from: u32,
+    pub(super) thread: u32,
+}
+
+/// Finds the handles in blocks, statics and variables. Nothing holds its own thread.
+pub(super) fn find(dump: &Dump, ranges: &BlockRanges, roots: &Roots<'_>) -> Vec<Handle> {
+    let threads: FxHashMap<u64, u32> = roots.threads(dump).collect();
+    let (Some(&low), Some(&high)) = (threads.keys().min(), threads.keys().max()) else {
+        return Vec::new();
+    };
+    let thread_at =
+        |word: u64| (low..=high).contains(&word).then(|| threads.get(&word).copied()).flatten();
+    let mut found = Vec::new();
+    for (block, from) in dump.blocks.iter().zip(0..) {
+        if block.num > 0 {
+            let words = ranges.words_of(dump, from).iter();
+            let threads = words.filter_map(|word| thread_at(*word));
+            found.extend(threads.map(|thread| Handle { from, thread }));
+        }
+    }
+    for (source, from) in roots.sources.iter().zip(roots.first..) {
+        for word in &source.words {
+            if let Some(thread) = thread_at(word.to)
+                && roots.whole(from) != thread
+            {
+                found.push(Handle { from, thread });
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
