@@ -98,15 +98,18 @@ fn modules(image: &Image) -> Vec<Value> {
     found.iter().map(|(path, base)| json!({ "path": path, "base": format!("{base:x}") })).collect()
 }
 
-/// Returns the words outside the heap that lead into blocks.
+/// Returns the words outside the heap that lead into blocks, or are pointers of threads.
 fn references(image: &Image, blocks: &[Block]) -> Vec<Value> {
     let mut found = Vec::new();
+    // A handle of a thread holds it, as an address holds a block.
+    let is_thread = |word: u64| image.thread_pointers.contains(&word);
     for (root, bytes) in &image.roots {
         for (offset, word) in (0..).step_by(8).zip(bytes.chunks_exact(8)) {
             let to = u64::from_le_bytes(word.try_into().unwrap_or_default());
             let place = root.range.start + offset as u64;
             // A heap of another allocator is among the memory of no known use.
-            if is_inside(blocks, to) && !is_inside(blocks, place) {
+            let is_reference = is_inside(blocks, to) || is_thread(to);
+            if is_reference && !is_inside(blocks, place) {
                 let mut fields = reference(root, place, to);
                 if root.name.as_deref() != Some(StaticPlace::OTHER_MEMORY) {
                     fields["around"] = around(bytes, offset).into();

@@ -1,9 +1,14 @@
 //! The holder of each block: of its strongest pointers, the nearest node that all of them come
 //! through.
 
+mod handles;
+
+use crate::analysis::scan::links::BlockRanges;
+use crate::read::Dump;
 use crate::retention::graph::dominators::Dominators;
 use crate::retention::graph::{Builder, Graph};
 
+use self::handles::Handle;
 use super::claims::{Claims, Edge, Rank};
 use super::roots::Roots;
 use super::shape::{LabelId, Strength};
@@ -18,7 +23,11 @@ pub(super) struct Holders {
 
 impl Holders {
     /// Finds the holders of all blocks.
-    pub(super) fn new(claims: &mut Claims<'_, '_, '_>, roots: &Roots<'_>) -> Self {
+    pub(super) fn new(
+        (dump, ranges): (&Dump, &BlockRanges),
+        claims: &mut Claims<'_, '_, '_>,
+        roots: &Roots<'_>,
+    ) -> Self {
         let mut edges = std::mem::take(&mut claims.edges);
         edges.sort_unstable_by_key(|edge| (edge.to, claim(edge, claims), edge.from, edge.label));
         let mut of = None;
@@ -31,7 +40,7 @@ impl Holders {
             of = Some((edge.to, best));
             kept.push(best == now);
         }
-        let first = graph(of_kept(&edges, &kept), roots);
+        let first = graph(of_kept(&edges, &kept), roots, &[]);
         let mut reached = vec![false; first.len()];
         first.reach(roots.external, &mut reached);
         // A circle of strong pointers hangs on the pointer by which it was reached.
@@ -52,7 +61,8 @@ impl Holders {
         edges.shrink_to_fit();
         edges.sort_unstable_by_key(|edge| (edge.to, edge.strength, edge.from, edge.label));
         let root = roots.external;
-        let dominators = Dominators::new(&graph(edges.iter(), roots), root);
+        let handles = with_roots(handles::find(dump, ranges, roots), &edges, roots);
+        let dominators = Dominators::new(&graph(edges.iter(), roots, &handles), root);
         Self { dominators, root, edges }
     }
 
@@ -89,10 +99,37 @@ fn of_kept<'e>(edges: &'e [Edge], kept: &[bool]) -> impl Iterator<Item = &'e Edg
     edges.iter().zip(kept).filter(|(_, is_kept)| **is_kept).map(|(edge, _)| edge)
 }
 
-fn graph<'e>(edges: impl Iterator<Item = &'e Edge>, roots: &Roots<'_>) -> Graph {
+/// Adds a handle of the external root for each thread whose own handles are in memory that only the
+/// thread leads to.
+fn with_roots(mut handles: Vec<Handle>, edges: &[Edge], roots: &Roots<'_>) -> Vec<Handle> {
+    if handles.is_empty() {
+        return handles;
+    }
+    let graph = graph(edges.iter(), roots, &handles);
+    let mut reached = vec![false; graph.len()];
+    graph.reach(roots.external, &mut reached);
+    for at in 0..handles.len() {
+        let thread = handles[at].thread;
+        if !reached[thread as usize] {
+            handles.push(Handle { from: roots.external, thread });
+            graph.reach(thread, &mut reached);
+        }
+    }
+    handles
+}
+
+/// Builds the graph. A thread with a handle hangs on its handles alone.
+fn graph<'e>(
+    edges: impl Iterator<Item = &'e Edge>,
+    roots: &Roots<'_>,
+    handles: &[Handle],
+) -> Graph {
     let mut sorted: Vec<(u32, u32)> = edges.map(|edge| (edge.from, edge.to)).collect();
+    let has_handle = |node: u32| handles.iter().any(|handle| handle.thread == node);
     let sources = roots.sources.iter().zip(roots.first..);
-    sorted.extend(sources.map(|(source, number)| (roots.holder_of(source), number)));
+    let sources = sources.filter(|(_, node)| !has_handle(*node));
+    sorted.extend(sources.map(|(source, node)| (roots.holder_of(source), node)));
+    sorted.extend(handles.iter().map(|handle| (handle.from, handle.thread)));
     sorted.sort_unstable();
     let mut builder = Builder::default();
     sorted.into_iter().for_each(|(from, to)| builder.add(from, to));

@@ -146,6 +146,28 @@ impl<'d> Roots<'d> {
         source.parent.map_or(self.external, |parent| self.first + parent)
     }
 
+    /// Returns the node of the root that a root is a part of, or else the root's own.
+    pub(super) fn whole(&self, mut node: u32) -> u32 {
+        let parent = |node: u32| self.sources.get((node - self.first) as usize)?.parent;
+        while let Some(whole) = parent(node) {
+            node = self.first + whole;
+        }
+        node
+    }
+
+    /// Returns the threads but the first one: the thread pointer, and the node.
+    pub(super) fn threads(&self, dump: &Dump) -> impl Iterator<Item = (u64, u32)> {
+        let known = dump.extension.iter().flat_map(|ours| &ours.threads);
+        // The kernel numbers threads in the order of their starts, but for a start over from 1.
+        let pid = dump.extension.as_ref().and_then(|ours| ours.pid).map(u64::from);
+        let first = pid.or(known.clone().filter_map(|thread| thread.tid).min());
+        known.filter(move |thread| thread.tid != first).filter_map(|thread| {
+            let number = *self.numbers.get(&Key::Thread(thread.tid?))?;
+            let pointer = u64::from_str_radix(thread.pointer.as_ref()?, 16).ok()?;
+            Some((pointer, self.first + number))
+        })
+    }
+
     /// Returns the number of all nodes: blocks, sources, and the external root.
     pub(super) fn nodes(&self) -> usize {
         self.external as usize + 1

@@ -76,7 +76,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         roots: &Roots<'_>,
         is_counted: &'a dyn Fn(&Block) -> bool,
     ) -> Self {
-        let holders = Holders::new(&mut claims, roots);
+        let holders = Holders::new((dump, ranges), &mut claims, roots);
         let several = Several::new(&holders, roots);
         let mut heads = std::mem::take(&mut claims.heads);
         heads.sort_unstable();

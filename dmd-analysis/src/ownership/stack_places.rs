@@ -53,6 +53,9 @@ pub(super) struct StackPlaces<'d> {
     memory: Vec<MemoryPart>,
     /// By thread and register: the variable, and the offset in it.
     registers: FxHashMap<(u64, u16), (usize, u64)>,
+    /// By address: the number of the outermost frame whose register was saved there. It belongs to
+    /// that function, not to the called one that saved it.
+    saved: FxHashMap<u64, usize>,
     threads: FxHashMap<u64, Extent>,
     /// The thread pointers.
     pointers: FxHashMap<u64, u64>,
@@ -84,6 +87,7 @@ impl<'d> StackPlaces<'d> {
             frames: Vec::new(),
             memory: Vec::new(),
             registers: FxHashMap::default(),
+            saved: FxHashMap::default(),
             threads: FxHashMap::default(),
             pointers: FxHashMap::default(),
         };
@@ -95,6 +99,8 @@ impl<'d> StackPlaces<'d> {
         for (number, frame) in places.all().iter().enumerate() {
             let StackFrame { thread, low, high, is_first, .. } = *frame;
             places.frames.push((low, number));
+            let saved = frame.registers.iter().filter_map(|register| register.place);
+            places.saved.extend(saved.map(|place| (place, number)));
             let extent = Extent { low, high, is_whole: is_first };
             let known = places.threads.entry(thread).or_insert(extent);
             known.low = known.low.min(low);
@@ -170,7 +176,11 @@ impl<'d> StackPlaces<'d> {
         Part::Variable { function: THREAD_LOCALS, variable }
     }
 
+    /// Returns the frame that a word on the stack belongs to.
     fn frame_at(&self, address: u64) -> Option<&'d StackFrame> {
+        if let Some(&number) = self.saved.get(&address) {
+            return self.all().get(number);
+        }
         let after = self.frames.partition_point(|(low, _)| *low <= address);
         let (_, number) = self.frames[after.checked_sub(1)?];
         self.all().get(number).filter(|frame| address < frame.high)

@@ -61,6 +61,12 @@ fn row<'t>(tree: &'t Value, names: &[&str]) -> &'t Value {
     found.expect("names")
 }
 
+/// Returns whether a row below this one has a name that begins so.
+fn has(row: &Value, name: &str) -> bool {
+    let mut rows = row["children"].as_array().expect("rows").iter();
+    rows.any(|row| row["name"].as_str().expect("a name").starts_with(name))
+}
+
 #[track_caller]
 fn bytes(tree: &Value, names: &[&str]) -> u64 {
     row(tree, names)["bytes"].as_u64().expect("a number")
@@ -78,13 +84,15 @@ fn assert_has_variables(tree: &Value, pid: u32) {
     assert_eq!(bytes(tree, &name), text(2000));
     let log = bytes(tree, &[&main, "shop::main", "log: Vec<String>"]);
     assert!(log >= text(1000 * 24) + 1000 * text(32), "{log}");
-    let mut threads = tree["rows"].as_array().expect("rows").iter();
-    let is_worker = |row: &&Value| row["name"].as_str().is_some_and(|it| it.ends_with("(worker)"));
-    let worker = threads.find(is_worker).expect("the thread's row");
-    let worker = worker["name"].as_str().expect("text");
-    let buffer = bytes(tree, &[worker, "shop::work", "buffer: Vec<Box<u64>>"]);
+    // A thread stands below its handle: below the variable, or in an unoptimised program below the
+    // function, which has a copy beside it.
+    let handle = [&*main, "shop::main", "worker: JoinHandle<usize>"];
+    let handle = if has(row(tree, &handle), "thread ") { &handle[..] } else { &handle[..2] };
+    let worker = [handle, &["thread "]].concat();
+    assert!(row(tree, &worker)["name"].as_str().is_some_and(|name| name.ends_with("(worker)")));
+    let buffer = bytes(tree, &[&worker[..], &["shop::work", "buffer: Vec<Box<u64>>"]].concat());
     assert!(buffer >= 10_000 * text(8), "{buffer}");
-    let recent = bytes(tree, &[worker, "thread-locals", "shop::RECENT: "]);
+    let recent = bytes(tree, &[&worker[..], &["thread-locals", "shop::RECENT: "]].concat());
     let list = text(112 * 8);
     assert!((100 * text(1000)..=100 * text(1000) + list).contains(&recent), "{recent}");
     let orders = bytes(tree, &["shop::ORDERS"]);

@@ -82,7 +82,7 @@ const SITE_BITS: u32 = 24;
 const SITE: u64 = (1 << SITE_BITS) - 1;
 
 /// The number of entries. A look-up searches a row, which is one cache line.
-const ENTRIES: usize = if cfg!(loom) { ROW } else { 1 << 16 };
+const ENTRIES: usize = if cfg!(loom) { ROW } else { 1 << 18 };
 const ROW: usize = 4;
 
 pub(crate) struct StackCache {

@@ -313,3 +313,54 @@ thread 8 0 0
 ";
     assert_eq!(shown(&tree), expected);
 }
+
+#[test]
+fn a_thread_hangs_on_its_handle_with_what_both_hold() {
+    let mut program = Program::default();
+    let number = program.number("u64", 8);
+    let boxed = program.boxed(number);
+    let types = program.has_static(boxed);
+    let word = |thread: u64, offset: u64, to: u64| {
+        let name = format!("stack and thread-locals of thread {thread}");
+        format!(r#"{{"module":"(process)","offset":"{offset:x}","name":"{name}","to":"{to:x}"}}"#)
+    };
+    // The static's block has the handles of 7, which is the first thread, and of 8. Only 9 itself
+    // leads to the handle of 9.
+    let words = [
+        r#"{"module":"/p","offset":"8","name":"p::A","to":"1000"}"#.into(),
+        word(7, 0x7000, 0x1300),
+        word(8, 0x8000, 0x1100),
+        word(9, 0x9000, 0x1200),
+    ];
+    let blocks = r#"{"req":64,"addr":"1000","contents":["f7","f8","1100"]},
+        {"req":32,"addr":"1100"},{"req":16,"addr":"1200","contents":["f9"]},{"req":8,"addr":"1300"}"#;
+    let frame = |thread: u64, low: u64| {
+        let high = low + 0x100;
+        format!(
+            r#"{{"thread":{thread},"module":"/q","offset":"9","low":"{low:x}","high":"{high:x}"}}"#
+        )
+    };
+    let frames = [frame(7, 0x7000), frame(8, 0x8000), frame(9, 0x9000)].join(",");
+    let threads: Vec<String> =
+        (7..=9).map(|tid| format!(r#"{{"id":{tid},"tid":{tid},"pointer":"f{tid}"}}"#)).collect();
+    let threads = threads.join(",");
+    let dump = scan(
+        blocks,
+        &format!(r#""statics":[{}],"threads":[{threads}],"frames":[{frames}]"#, words.join(",")),
+    );
+    let tree = OwnerTree::new(&dump, &types, &OwnerTreeOptions::default()).expect("it is a scan");
+    let expected = "\
+p::A 96 0
+  Box<u64> 96 1
+    ? type unknown 32 1
+    thread 8 0 0
+      q 0 0
+thread 9 16 0
+  q 16 0
+    ? type unknown 16 1
+thread 7 8 0
+  q 8 0
+    ? type unknown 8 1
+";
+    assert_eq!(shown(&tree), expected);
+}

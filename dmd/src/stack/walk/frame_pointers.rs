@@ -33,13 +33,8 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
             Reuse::UpToOpaque { .. } => return None,
         }
         let registers = progress.registers;
-        // What is no frame but an address of the stack leads to code that is not the program's.
-        let outer = outer_frame(registers, own)?;
-        if !progress.push(Frame { registers, saved: registers.frame_pointer }) {
-            break Ended { end: End::Truncated, is_own: true };
-        }
-        progress.registers = outer;
-        if outer.instruction.wrapping_sub(low) >= length {
+        // The frames that were taken over may end at one of a library.
+        if registers.instruction.wrapping_sub(low) >= length {
             // Usually the frames around the thread's first function, which are known.
             let ended = frames::walk_on(&mut progress, own);
             if ended.end != End::Outermost {
@@ -47,6 +42,12 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
             }
             break ended;
         }
+        // What is no frame but an address of the stack leads to code that is not the program's.
+        let outer = outer_frame(registers, own)?;
+        if !progress.push(Frame { registers, saved: registers.frame_pointer }) {
+            break Ended { end: End::Truncated, is_own: true };
+        }
+        progress.registers = outer;
     };
     let is_complete = frames::commit(&progress, ended) == End::Outermost;
     if is_complete {

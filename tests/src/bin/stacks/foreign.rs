@@ -112,7 +112,7 @@ pub(crate) fn interrupt(on_own_stack: bool, seed: u64, depth: u64) {
 
 /// Gives the thread a signal stack large enough for a path, unless it runs on one now.
 fn on_signal_stack(interrupt: impl FnOnce()) {
-    let mut memory = vec![0_u8; 256 << 10];
+    let mut memory = vec![0_u8; 1 << 20];
     let own =
         libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
     let mut before = own;
@@ -134,7 +134,7 @@ pub(crate) fn processor_time() -> Duration {
 /// Works on another stack, from which the frames lead to the thread's own.
 #[inline(never)]
 pub(crate) fn on_other_stack(work: Work<'_>) {
-    stacker::grow(256 << 10, work);
+    stacker::grow(4 << 20, work);
 }
 
 /// Returns the return addresses along the frame pointers, with no check except that they ascend.

@@ -4,9 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::analysis::scan::links::BlockRanges;
+use crate::ownership::roots::Roots;
 use crate::read::Dump;
-
-use super::roots::Roots;
 
 /// A handle: the node of the block or the root that has it, and the node of the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
