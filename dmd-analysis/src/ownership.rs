@@ -23,7 +23,7 @@ pub use measured::{
     MeasureRules, MeasuredKind, MeasuredRoot, NeededTypes, RootChoice, ShareOf, measure,
     needed_types,
 };
-pub use tree::{OwnerRow, OwnerTree, OwnerTreeOptions, RowKind};
+pub use tree::{OwnerChange, OwnerRow, OwnerTree, OwnerTreeOptions, RowKind, owner_difference};
 
 #[cfg(test)]
 mod tests;

@@ -68,7 +68,7 @@
 //! | `pprof` | `pprof`: serves heap profiles to `go tool pprof` and continuous profilers |
 //! | `cpp` | names of C++ functions as the source has them, in the paths of blocks of C |
 //! | `explain` | types and suggestions in the messages of [`testing::Baseline`] |
-//! | `jemalloc`, `mimalloc` | the inner allocators `Jemalloc` and `MiMalloc` of their crates |
+//! | `jemalloc`, `mimalloc`, `snmalloc` | the inner allocators of the crates of these names |
 //!
 //! # Next
 //!

@@ -12,10 +12,8 @@ pub(crate) mod thread_end;
 pub(crate) mod counters;
 #[cfg(feature = "std")]
 pub(crate) mod system;
-#[cfg(feature = "jemalloc")]
-mod jemalloc;
-#[cfg(feature = "mimalloc")]
-mod mimalloc;
+#[cfg(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc"))]
+mod inner;
 #[cfg(feature = "std")]
 pub(crate) mod declaration;
 #[cfg(feature = "std")]

@@ -47,3 +47,9 @@ fn the_books_agree_on_jemalloc() {
 fn the_books_agree_on_mimalloc() {
     exercise(env!("CARGO_BIN_EXE_allocators-mimalloc"));
 }
+
+#[cfg(feature = "snmalloc")]
+#[test]
+fn the_books_agree_on_snmalloc() {
+    exercise(env!("CARGO_BIN_EXE_allocators-snmalloc"));
+}

@@ -74,6 +74,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let out = &mut io::stdout();
     let result = match words[..] {
+        [.., "--help" | "-h"] => writeln!(out, "{USAGE}").map(|()| true).map_err(Into::into),
         ["demo", ref rest @ ..] => demo::run(rest),
         ["pre-commit"] => ci::pre_commit(out),
         ["ci"] => ci::ci(out),

@@ -1,8 +1,10 @@
 //! Writes the typed tree of a heap: which static owns which blocks, through which fields.
 
+pub(crate) mod difference;
 pub(crate) mod json;
 pub(crate) mod text;
 
+use memreport_analysis::analysis::commas;
 use memreport_analysis::ownership::OwnerRow;
 
 /// The part of a tree that is shown.
@@ -40,4 +42,9 @@ impl Shown<'_> {
         row.children = children;
         (!row.children.is_empty()).then_some(row)
     }
+}
+
+/// Returns a change: with a sign, unless it is 0.
+fn signed(number: i128) -> String {
+    if number > 0 { format!("+{}", commas(number)) } else { commas(number) }
 }

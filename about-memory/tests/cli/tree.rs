@@ -46,3 +46,30 @@ fn json_has_all_rows_and_adds_up() {
     assert_eq!(rows[0]["is"], "static");
     assert_eq!(rows[0]["children"][0]["uncertain"], true);
 }
+
+#[test]
+fn two_scans_are_compared_row_by_row() {
+    let later = SCAN.replace("700", "1500");
+    let folder = || Folder::new().with("a.json", SCAN).with("b.json", &later);
+    let out = |words: &[&str]| {
+        let output = folder().run(words);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("it prints text")
+    };
+    let expected = "\
++800 bytes in 0 blocks: 1,000 bytes, now 1,800
+
+bytes    now    blocks
+ +800  1,700           static shop::CARTS
+ +800  1,700           └─ ? type unknown
+    0    100           (1 with smaller changes)
+";
+    assert_eq!(out(&["tree", "a.json", "b.json"]), expected);
+    let text = out(&["tree", "b.json", "a.json", "--json", "--filter", "CARTS"]);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let rows = value["rows"].as_array().expect("a list");
+    assert_eq!(rows.len(), 1);
+    assert_eq!((&rows[0]["bytesBefore"], &rows[0]["bytesAfter"]), (&1700.into(), &900.into()));
+    let output = folder().run(&["tree", "a.json", "missing.json"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("missing.json"));
+}

@@ -3,6 +3,8 @@
 
 mod handles;
 
+use rustc_hash::FxHashSet;
+
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::Dump;
 use crate::retention::graph::dominators::Dominators;
@@ -125,9 +127,9 @@ fn graph<'e>(
     handles: &[Handle],
 ) -> Graph {
     let mut sorted: Vec<(u32, u32)> = edges.map(|edge| (edge.from, edge.to)).collect();
-    let has_handle = |node: u32| handles.iter().any(|handle| handle.thread == node);
+    let with_handle: FxHashSet<u32> = handles.iter().map(|handle| handle.thread).collect();
     let sources = roots.sources.iter().zip(roots.first..);
-    let sources = sources.filter(|(_, node)| !has_handle(*node));
+    let sources = sources.filter(|(_, node)| !with_handle.contains(node));
     sorted.extend(sources.map(|(source, node)| (roots.holder_of(source), node)));
     sorted.extend(handles.iter().map(|handle| (handle.from, handle.thread)));
     sorted.sort_unstable();

@@ -1,5 +1,7 @@
 //! The finished tree of owners.
 
+mod difference;
+
 use std::cmp::Reverse;
 
 use crate::analysis::frames::{Sites, Style};
@@ -12,6 +14,8 @@ use super::claims::Claims;
 use super::roots::Roots;
 use super::rows::{Draft, Rows, Sums};
 use super::shape::Shapes;
+
+pub use difference::{OwnerChange, owner_difference};
 
 /// Options of the tree.
 #[derive(Debug, Clone, Default)]

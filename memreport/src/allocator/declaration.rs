@@ -28,6 +28,7 @@ use crate::tracker::Tracker;
 ///
 /// * `global_allocator!(tikv_jemallocator::Jemalloc)` with the feature `jemalloc`
 /// * `global_allocator!(mimalloc::MiMalloc)` with the feature `mimalloc`
+/// * `global_allocator!(snmalloc_rs::SnMalloc)` with the feature `snmalloc`
 /// * `global_allocator!(LayoutSizes(Mine::new()): LayoutSizes<Mine>)` with any allocator
 #[macro_export]
 macro_rules! global_allocator {

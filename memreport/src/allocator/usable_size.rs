@@ -20,7 +20,7 @@ use super::statistics::HeapStatistics;
 #[diagnostic::on_unimplemented(
     message = "nobody knows the usable sizes of blocks of `{Self}`",
     label = "`UsableSize` is not implemented for `{Self}`",
-    note = "jemalloc or mimalloc: enable the feature of that name of `memreport`, or of `memreport-dmd` with DMD",
+    note = "jemalloc, mimalloc or snmalloc: enable the feature of that name of `memreport`, or of `memreport-dmd` with DMD",
     note = "your own allocator: implement `memreport::UsableSize`"
 )]
 pub unsafe trait UsableSize: GlobalAlloc {

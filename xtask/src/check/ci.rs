@@ -19,10 +19,14 @@ const LINTS: Step = (
     "clippy reports nothing",
     &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
 );
-/// The features build all inner allocators, from C.
+/// The features build all inner allocators, from C and C++.
 const TESTS: Step = (
     "the tests pass, on every inner allocator",
-    &["test", "--workspace", "--features=memreport-tests/jemalloc,memreport-tests/mimalloc"],
+    &[
+        "test",
+        "--workspace",
+        "--features=memreport-tests/jemalloc,memreport-tests/mimalloc,memreport-tests/snmalloc",
+    ],
 );
 /// The tests that take longest. The others that are ignored are programs that tests start.
 const SLOW_TESTS: Step = (
@@ -30,7 +34,7 @@ const SLOW_TESTS: Step = (
     &[
         "test",
         "--workspace",
-        "--features=memreport-tests/jemalloc,memreport-tests/mimalloc",
+        "--features=memreport-tests/jemalloc,memreport-tests/mimalloc,memreport-tests/snmalloc",
         "--tests",
         "--",
         "--ignored",
@@ -44,7 +48,7 @@ const BUILD: Step = (
     &[
         "test",
         "--workspace",
-        "--features=memreport-tests/jemalloc,memreport-tests/mimalloc",
+        "--features=memreport-tests/jemalloc,memreport-tests/mimalloc,memreport-tests/snmalloc",
         "--no-run",
         "--quiet",
     ],

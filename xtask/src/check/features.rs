@@ -13,8 +13,9 @@ use crate::failure::Failure;
 /// alone.
 const RELATED: &str = "std,derive,bytes,http,dashmap,hashbrown-0_14,indexmap,lock_api,ordermap,parking_lot,serde_json";
 
-/// Features that ci builds: all crates together, and allocators, which are compiled from C.
-const OTHERWISE: &str = "all-crates,jemalloc,mimalloc";
+/// Features that ci builds: all crates together, and allocators, which are compiled from C
+/// or C++.
+const OTHERWISE: &str = "all-crates,jemalloc,mimalloc,snmalloc";
 
 /// The calls of cargo-hack.
 const CHECKS: [(&str, &[&str]); 3] = [
@@ -49,7 +50,7 @@ const CHECKS: [(&str, &[&str]); 3] = [
             "memreport-dmd",
             "--feature-powerset",
             "--exclude-features",
-            "jemalloc,mimalloc",
+            "jemalloc,mimalloc,snmalloc",
         ],
     ),
 ];
@@ -74,7 +75,10 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
             return Ok(false);
         }
     }
-    writeln!(out, "\nnot run: dmd over jemalloc and mimalloc, which ci builds and tests")?;
+    writeln!(
+        out,
+        "\nnot run: dmd over jemalloc, mimalloc and snmalloc, which ci builds and tests"
+    )?;
     Ok(true)
 }
 

@@ -7,7 +7,7 @@ use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError, DumpReader};
 use crate::input::folder;
 use crate::input::kind::head_of;
-use crate::render::owners::{Shown, json, text};
+use crate::render::owners::{Shown, difference, json, text};
 use clap::Args;
 use memreport_analysis::ownership::{OwnerTree, OwnerTreeOptions};
 use std::path::{Path, PathBuf};
@@ -22,18 +22,24 @@ above holds through this field. A list or a tree of one type is one row. `?` mar
 like a pointer; `(shared)` marks blocks that several blocks of the row above hold.
 
 Types and fields need debug information of the program (debug = true in its profile); line tables show types by the stacks \
-that allocated the blocks.")]
+that allocated the blocks.
+
+Two inputs are compared: what each row has more or less in the second one. Threads are the same if they have the same name.")]
 pub struct TreeArgs {
     /// A dump with DMD=--mode=scan, or one that `inspect --save` wrote; `-` is standard input; or
     /// the pid or the name of a running program, also of one without DMD
     #[arg(value_name = "DUMP|PID|NAME", add = candidates::programs_and_files())]
     input: PathBuf,
 
+    /// A later one of the same program: show what has changed
+    #[arg(value_name = "LATER", add = candidates::programs_and_files())]
+    later: Option<PathBuf>,
+
     /// Show N levels below the roots
     #[arg(long, value_name = "N", default_value_t = 12)]
     depth: usize,
 
-    /// Aggregate rows with a smaller share of the heap
+    /// Aggregate rows with a smaller share of the heap, or of two of all changes
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent)]
     min: f64,
 
@@ -71,23 +77,39 @@ impl TreeArgs {
     /// written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
-        let scan = Scan { input: &self.input, timeout: self.timeout };
-        let dump = scan.read(&mut reader, &mut context.notes)?;
+        let tree = self.tree(&self.input, &mut reader, context)?;
+        let later = self.later.as_ref();
+        let later = later.map(|input| self.tree(input, &mut reader, context)).transpose()?;
+        let columns = context.columns().unwrap_or(usize::MAX);
+        let Self { depth, min, unreported, .. } = self;
+        let shown = Shown { depth, min, filter: &self.filter, columns, unreported };
+        match (&later, self.json) {
+            (None, true) => json::write(&tree, &shown, &mut context.out.json()),
+            (None, false) => text::write(&tree, &shown, &mut context.out),
+            (Some(later), true) => {
+                difference::write_json([&tree, later], &shown, &mut context.out.json())
+            }
+            (Some(later), false) => difference::write([&tree, later], &shown, &mut context.out),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Builds the tree of a dump or a running program.
+    fn tree(
+        &self,
+        input: &Path,
+        reader: &mut DumpReader,
+        context: &mut Context<'_>,
+    ) -> Result<OwnerTree, Failure> {
+        let scan = Scan { input, timeout: self.timeout };
+        let dump = scan.read(reader, &mut context.notes)?;
         let types = reader.types(&dump);
         let mut options = OwnerTreeOptions::default();
         options.explain.root = folder::working_directory();
         options.not_through.clone_from(&self.not_through);
         options.unreported_only = self.unreported;
-        let tree = OwnerTree::new(&dump, &types, &options)
-            .map_err(|error| DumpError::Clamp(self.input.clone(), error))?;
-        let columns = context.columns().unwrap_or(usize::MAX);
-        let Self { depth, min, unreported, .. } = self;
-        let shown = Shown { depth, min, filter: &self.filter, columns, unreported };
-        match self.json {
-            true => json::write(&tree, &shown, &mut context.out.json()),
-            false => text::write(&tree, &shown, &mut context.out),
-        }?;
-        Ok(ExitCode::SUCCESS)
+        let tree = OwnerTree::new(&dump, &types, &options);
+        Ok(tree.map_err(|error| DumpError::Clamp(input.to_owned(), error))?)
     }
 }
 

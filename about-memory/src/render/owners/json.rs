@@ -44,7 +44,7 @@ fn row(of: &OwnerRow) -> Value {
     })
 }
 
-fn kind(of: RowKind) -> &'static str {
+pub(super) fn kind(of: RowKind) -> &'static str {
     match of {
         RowKind::Static => "static",
         RowKind::Memory => "memory",

@@ -8,7 +8,7 @@ use memreport_analysis::ownership::{OwnerRow, OwnerTree, RowKind};
 use super::Shown;
 
 /// The smallest width of a name.
-const MIN_NAME: usize = 24;
+pub(super) const MIN_NAME: usize = 24;
 
 /// Writes the rows that are large enough, and the others of each as one line.
 pub(crate) fn write(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {

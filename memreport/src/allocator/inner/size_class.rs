@@ -1,14 +1,16 @@
-//! Computes the usable size of a jemalloc block from its layout, without reading memory.
+//! Computes the usable size of a block of jemalloc or snmalloc from its layout, without reading
+//! memory.
 //!
-//! A query looks the block up in jemalloc's radix tree, which costs more than the rest of a hook.
-//! But the usable size is a function of the layout, which jemalloc relies on itself when a block is
-//! freed with its size. Size classes up to 128 bytes are multiples of 16; above, each doubling has
-//! four (<https://jemalloc.net/jemalloc.3.html#size_classes>). Large blocks are queried: from 5.3.1
-//! on, an option decides how blocks above 32 KiB are rounded.
+//! A query looks the block up in a table of the allocator, which costs more than the rest of a
+//! hook. But the usable size is a function of the layout, which both rely on themselves when a
+//! block is freed with its size. Size classes up to 128 bytes are multiples of 16; above, each
+//! doubling has four (<https://jemalloc.net/jemalloc.3.html#size_classes>; snmalloc's
+//! `ds/sizeclasstable.h`). Large blocks are queried: from 5.3.1 on, an option of jemalloc decides
+//! how blocks above 32 KiB are rounded; snmalloc rounds those above 64 KiB to powers of two. So are
+//! the smallest, which have 8 bytes in jemalloc and 16 in snmalloc.
 //!
-//! Builds of jemalloc can have other classes. So the classes are first compared with jemalloc's
+//! Builds of an allocator can have other classes. So the classes are first compared with its
 //! answers. If any differs, every block is queried.
-#![expect(unsafe_code, reason = "calls jemalloc for the comparison")]
 
 use core::alloc::Layout;
 
@@ -46,7 +48,7 @@ const fn class(size: usize) -> usize {
 }
 
 /// Returns the usable bytes of a block that was allocated or last resized with this layout, if
-/// [`agrees`] is true. Returns `None` for large blocks and large alignments.
+/// [`agrees`] is true of its allocator. Returns `None` for large blocks and large alignments.
 #[inline(always)]
 pub(super) fn usable_size(layout: Layout) -> Option<usize> {
     let size = layout.size();
@@ -55,79 +57,65 @@ pub(super) fn usable_size(layout: Layout) -> Option<usize> {
     is_in_table.then_some(usize::from(units) * UNIT)
 }
 
-/// Returns whether jemalloc has the classes of the table, and its blocks are of these sizes. The
-/// result is the same each time.
-pub(super) fn agrees() -> bool {
+/// Returns whether an allocator has the classes of the table. `class_of` returns the usable size of
+/// its blocks for a request of this size.
+pub(super) fn agrees(class_of: impl Fn(usize) -> Option<usize>) -> bool {
     (LEAST..=LARGEST).all(|size| {
         // The least and the largest request of each class.
         let is_end = class(size) == size || size == LEAST || class(size - 1) < class(size);
-        // SAFETY: it only computes, and the size is not 0.
-        !is_end || unsafe { tikv_jemalloc_sys::nallocx(size, 0) } == class(size)
-    }) && [24, 100, 1000, LARGEST].into_iter().all(agrees_with_block)
+        !is_end || class_of(size) == Some(class(size))
+    })
 }
 
-/// Returns whether a new block of this size has the usable size of its class.
-fn agrees_with_block(size: usize) -> bool {
-    // SAFETY: the size is not 0.
-    let block = unsafe { tikv_jemalloc_sys::mallocx(size, 0) };
-    if block.is_null() {
-        return false;
-    }
-    // SAFETY: live until the last line.
-    let usable = unsafe { tikv_jemalloc_sys::sallocx(block, 0) };
-    // SAFETY: from `mallocx`, and not used after this.
-    unsafe { tikv_jemalloc_sys::dallocx(block, 0) };
-    usable == class(size)
-}
-
+/// Tests that the sizes from layouts are those of an allocator's queries.
 #[cfg(test)]
-mod tests {
-    use std::alloc::GlobalAlloc as _;
-
-    use tikv_jemallocator::Jemalloc;
-
+pub(super) mod tests {
     use super::*;
+    use crate::allocator::UsableSize;
 
-    fn assert_equals_query(block: *mut u8, layout: Layout) {
-        // SAFETY: a live block of jemalloc.
-        let queried = unsafe { tikv_jemallocator::usable_size(block) };
+    #[expect(unsafe_code, reason = "asks an allocator about a block")]
+    fn assert_equals_query(allocator: &impl UsableSize, block: *mut u8, layout: Layout) {
+        // SAFETY: a live block of the allocator.
+        let queried = unsafe { allocator.usable_size(block, layout) };
         let is_large = layout.size() > LARGEST || layout.align() > ALIGN || layout.size() < LEAST;
         assert_eq!(usable_size(layout), (!is_large).then_some(queried), "{layout:?}");
     }
 
-    #[test]
-    fn sizes_from_layouts_equal_the_query() {
-        assert!(agrees());
+    #[expect(unsafe_code, reason = "calls an allocator")]
+    pub(in crate::allocator) fn sizes_from_layouts_equal_the_query(allocator: &impl UsableSize) {
+        assert!(allocator.prepare_sizes());
         for size in 1..5000 {
             for align in (0..13).map(|bits| 1 << bits) {
                 let layout = Layout::from_size_align(size, align).expect("it fits");
                 // SAFETY: the size is not 0.
-                let block = unsafe { Jemalloc.alloc(layout) };
-                assert_equals_query(block, layout);
+                let block = unsafe { allocator.alloc(layout) };
+                assert_equals_query(allocator, block, layout);
                 // SAFETY: not used after this.
-                unsafe { Jemalloc.dealloc(block, layout) };
+                unsafe { allocator.dealloc(block, layout) };
             }
         }
     }
 
-    #[test]
-    fn a_resized_block_has_the_size_of_its_new_layout() {
+    #[expect(unsafe_code, reason = "calls an allocator")]
+    pub(in crate::allocator) fn a_resized_block_has_the_size_of_its_new_layout(
+        allocator: &impl UsableSize,
+    ) {
         for align in [1, 8, 16, 32, 4096] {
             let mut layout = Layout::from_size_align(24, align).expect("it fits");
             // SAFETY: the size is not 0.
-            let mut block = unsafe { Jemalloc.alloc(layout) };
+            let mut block = unsafe { allocator.alloc(layout) };
             let mut random = 1_usize;
             for _ in 0..20_000 {
                 random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
                 // Up to 64 KiB; smaller ones are more likely.
                 let size = ((random >> 48) >> (random >> 35 & 15)) + 1;
                 // SAFETY: a live block of this layout; the size is not 0 and far from the limit.
-                block = unsafe { Jemalloc.realloc(block, layout, size) };
+                block = unsafe { allocator.realloc(block, layout, size) };
                 layout = Layout::from_size_align(size, align).expect("it fits");
-                assert_equals_query(block, layout);
+                assert_equals_query(allocator, block, layout);
             }
             // SAFETY: not used after this.
-            unsafe { Jemalloc.dealloc(block, layout) };
+            unsafe { allocator.dealloc(block, layout) };
         }
     }
 }

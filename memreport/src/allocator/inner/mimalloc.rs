@@ -6,8 +6,8 @@ use core::ptr;
 
 use mimalloc::MiMalloc;
 
-use super::statistics::HeapStatistics;
-use super::usable_size::UsableSize;
+use crate::allocator::statistics::HeapStatistics;
+use crate::allocator::usable_size::UsableSize;
 
 // SAFETY: a block's usable size reaches to the end of its slot in the page, and stays the same
 // until the block is reallocated. Slots for at least 16 bytes have 16 or more. A block with a

@@ -1,16 +1,15 @@
 //! Implements `UsableSize` for jemalloc, by the crate `tikv-jemallocator` 0.7.
 #![expect(unsafe_code, reason = "asks about blocks, and for statistics")]
 
-mod size_class;
-
 use core::alloc::Layout;
 use core::ffi::CStr;
 use core::ptr;
 
 use tikv_jemallocator::Jemalloc;
 
-use super::statistics::{HeapRest, HeapStatistics};
-use super::usable_size::UsableSize;
+use super::size_class;
+use crate::allocator::statistics::{HeapRest, HeapStatistics};
+use crate::allocator::usable_size::UsableSize;
 
 // SAFETY: a block's usable size is the size of its size class. It keeps that class until it is
 // reallocated, also in place. Size classes of at least 16 bytes are multiples of 16, and blocks of
@@ -23,7 +22,9 @@ unsafe impl UsableSize for Jemalloc {
     }
 
     fn prepare_sizes(&self) -> bool {
-        size_class::agrees()
+        // SAFETY: it only computes, and the size is not 0.
+        let class_of = |size| Some(unsafe { tikv_jemalloc_sys::nallocx(size, 0) });
+        size_class::agrees(class_of) && [24, 100, 1000, 3584].into_iter().all(agrees_with_block)
     }
 
     #[inline]
@@ -50,6 +51,21 @@ unsafe impl UsableSize for Jemalloc {
     fn release_unused(&self) {
         purge();
     }
+}
+
+/// Returns whether a new block of this size has the usable size that jemalloc computes.
+fn agrees_with_block(size: usize) -> bool {
+    // SAFETY: the size is not 0.
+    let block = unsafe { tikv_jemalloc_sys::mallocx(size, 0) };
+    if block.is_null() {
+        return false;
+    }
+    // SAFETY: live until the last line.
+    let usable = unsafe { tikv_jemalloc_sys::sallocx(block, 0) };
+    // SAFETY: from `mallocx`, and not used after this.
+    unsafe { tikv_jemalloc_sys::dallocx(block, 0) };
+    // SAFETY: it only computes, and the size is not 0.
+    usable == unsafe { tikv_jemalloc_sys::nallocx(size, 0) }
 }
 
 /// Releases the pages without blocks of all arenas to the system.
@@ -92,4 +108,19 @@ fn figure(name: &CStr) -> Option<u64> {
         )
     };
     (result == 0).then_some(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_from_layouts_equal_the_query() {
+        size_class::tests::sizes_from_layouts_equal_the_query(&Jemalloc);
+    }
+
+    #[test]
+    fn a_resized_block_has_the_size_of_its_new_layout() {
+        size_class::tests::a_resized_block_has_the_size_of_its_new_layout(&Jemalloc);
+    }
 }
