@@ -1,7 +1,7 @@
 //! Handles of threads: a word with the pointer of a thread, as a `JoinHandle` has it. What has the
 //! handle holds the thread, as a pointer holds a block.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::scan::links::BlockRanges;
 use crate::ownership::roots::Roots;
@@ -14,7 +14,9 @@ pub(super) struct Handle {
     pub(super) thread: u32,
 }
 
-/// Finds the handles in blocks, statics and variables. Nothing holds its own thread.
+/// Finds the handles in blocks and in variables of functions; of threads without those, in other
+/// words of stacks. Statics do not count: there, such a word is the identity of a thread, as in a
+/// list of all threads. Nothing holds its own thread.
 pub(super) fn find(dump: &Dump, ranges: &BlockRanges, roots: &Roots<'_>) -> Vec<Handle> {
     let threads: FxHashMap<u64, u32> = roots.threads(dump).collect();
     let (Some(&low), Some(&high)) = (threads.keys().min(), threads.keys().max()) else {
@@ -22,23 +24,24 @@ pub(super) fn find(dump: &Dump, ranges: &BlockRanges, roots: &Roots<'_>) -> Vec<
     };
     let thread_at =
         |word: u64| (low..=high).contains(&word).then(|| threads.get(&word).copied()).flatten();
-    let mut found = Vec::new();
-    for (block, from) in dump.blocks.iter().zip(0..) {
-        if block.num > 0 {
-            let words = ranges.words_of(dump, from).iter();
-            let threads = words.filter_map(|word| thread_at(*word));
-            found.extend(threads.map(|thread| Handle { from, thread }));
-        }
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    for (from, _) in (0..).zip(&dump.blocks) {
+        let words = ranges.words_of(dump, from).iter();
+        let threads = words.filter_map(|word| thread_at(*word));
+        found.extend(threads.map(|thread| Handle { from, thread }));
     }
     for (source, from) in roots.sources.iter().zip(roots.first..) {
-        for word in &source.words {
+        for word in source.words.iter().filter(|_| !source.is_static) {
             if let Some(thread) = thread_at(word.to)
                 && roots.whole(from) != thread
             {
-                found.push(Handle { from, thread });
+                let list = if word.variable.is_some() { &mut found } else { &mut others };
+                list.push(Handle { from, thread });
             }
         }
     }
+    let known: FxHashSet<u32> = found.iter().map(|handle| handle.thread).collect();
+    found.extend(others.into_iter().filter(|handle| !known.contains(&handle.thread)));
     found.sort_unstable();
     found.dedup();
     found
