@@ -325,12 +325,13 @@ fn a_thread_hangs_on_its_handle_with_what_both_hold() {
         format!(r#"{{"module":"(process)","offset":"{offset:x}","name":"{name}","to":"{to:x}"}}"#)
     };
     // The static's block has the handles of 7, which is the first thread, and of 8. Only 9 itself
-    // leads to the handle of 9.
+    // leads to the handle of 9, and a static has its number in a list of threads.
     let words = [
         r#"{"module":"/p","offset":"8","name":"p::A","to":"1000"}"#.into(),
         word(7, 0x7000, 0x1300),
         word(8, 0x8000, 0x1100),
         word(9, 0x9000, 0x1200),
+        r#"{"module":"/p","offset":"10","name":"p::THREADS","to":"f9"}"#.into(),
     ];
     let blocks = r#"{"req":64,"addr":"1000","contents":["f7","f8","1100"]},
         {"req":32,"addr":"1100"},{"req":16,"addr":"1200","contents":["f9"]},{"req":8,"addr":"1300"}"#;
@@ -361,6 +362,7 @@ thread 9 16 0
 thread 7 8 0
   q 8 0
     ? type unknown 8 1
+p::THREADS 0 0
 ";
     assert_eq!(shown(&tree), expected);
 }
