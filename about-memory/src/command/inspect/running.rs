@@ -5,7 +5,7 @@ use std::fs;
 use super::Found;
 use crate::error::Failure;
 use crate::glibc_heap::{self, Copied, Extent, Image, Process};
-use crate::other_process::{Mapping, find_text, instead_of_glibc};
+use crate::other_process::{Mapping, Variable, find_text, instead_of_glibc, read_variable};
 use crate::render::process::inspected::Inspected;
 
 /// The most copies of a running process: a thread may have been stopped while it changed the heap.
@@ -45,18 +45,31 @@ const ALLOCATORS: [(&str, &str); 3] =
 const LINKED: [(&str, &str); 2] =
     [("<jemalloc>: ", "jemalloc"), ("mimalloc: warning: ", "mimalloc")];
 
-/// Returns a sentence about the allocator that a program has beside glibc's.
+/// The name of jemalloc's variable that is 0 once it has been called. In most builds it has a
+/// prefix.
+const STATE_OF_JEMALLOC: &str = "je_malloc_init_state";
+
+/// Returns a sentence about the allocator that a program uses beside glibc's.
 fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Option<String> {
     let is_program = |mapping: &&Mapping| Some(&*mapping.path) == program;
-    let linked = || {
-        let module = mappings.iter().find(is_program)?;
-        let found = find_text(pid, module, &LINKED.map(|(text, _)| text))?;
-        LINKED.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
-    };
+    let linked = || linked_allocator(pid, mappings.iter().find(is_program)?);
     let name = library_allocator(mappings).or_else(linked)?;
     Some(format!(
         "the program has {name} too, whose blocks are not here: DMD over {name}, built into the program, shows them"
     ))
+}
+
+/// Returns the allocator that is linked into a program and used. One without symbols counts as used,
+/// and mimalloc only then: it is at work from the start, whoever calls it.
+fn linked_allocator(pid: u32, program: &Mapping) -> Option<&'static str> {
+    match read_variable(pid, program, STATE_OF_JEMALLOC) {
+        Variable::Word(state) => (state == 0).then_some("jemalloc"),
+        Variable::Missing => None,
+        Variable::NoSymbols => {
+            let found = find_text(pid, program, &LINKED.map(|(text, _)| text))?;
+            LINKED.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
+        }
+    }
 }
 
 fn library_allocator(mappings: &[Mapping]) -> Option<&'static str> {
