@@ -59,8 +59,8 @@ fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Opt
     ))
 }
 
-/// Returns the allocator that is linked into a program and used. One without symbols counts as used,
-/// and mimalloc only then: it is at work from the start, whoever calls it.
+/// Returns the allocator that is linked into a program and used. In a program without symbols it
+/// counts as used, and mimalloc only there: it starts by itself, also if nothing calls it.
 fn linked_allocator(pid: u32, program: &Mapping) -> Option<&'static str> {
     match read_variable(pid, program, STATE_OF_JEMALLOC) {
         Variable::Word(state) => (state == 0).then_some("jemalloc"),

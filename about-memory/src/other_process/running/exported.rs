@@ -9,7 +9,7 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind};
 use rustix::fs::{Mode, OFlags};
 
-use super::stopped::copy_memory;
+use super::trace::read_memory;
 use crate::other_process::Mapping;
 
 const PAGE: u64 = 4096;
@@ -56,8 +56,10 @@ pub(crate) fn read_variable(pid: u32, module: &Mapping, part: &str) -> Variable 
     let found = parsed.symbols().find(|symbol| symbol.name().is_ok_and(is_it));
     let address =
         found.zip(bias(&parsed, module)).map(|(symbol, bias)| bias.wrapping_add(symbol.address()));
-    let bytes = address.map(|address| copy_memory(pid, address, 4));
-    let word = bytes.and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?)));
+    let word = address.and_then(|address| {
+        let mut bytes = [0; 4];
+        (read_memory(pid, address, &mut bytes).ok()? == 4).then(|| u32::from_le_bytes(bytes))
+    });
     word.map_or(Variable::Missing, Variable::Word)
 }
 
