@@ -16,6 +16,5 @@ pub(crate) use maps::{Mapping, is_c_library};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use running::{
     Borrowed, Frame, Functions, HeldSignals, ProcessError, Registers, State, Stop, Stopped,
-    ThreadState, Traced, Variable, copy_memory, exported, file_of, find_text, read_variable,
-    resumed, state, threads,
+    ThreadState, Traced, copy_memory, exported, file_of, find_text, resumed, state, threads,
 };

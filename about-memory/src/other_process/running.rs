@@ -12,7 +12,7 @@ mod stopped;
 
 pub(crate) use borrowed::{Borrowed, Functions};
 pub(crate) use error::ProcessError;
-pub(crate) use exported::{Variable, exported, file_of, find_text, read_variable};
+pub(crate) use exported::{exported, file_of, find_text};
 pub(crate) use held_signals::HeldSignals;
 pub(crate) use signal_frame::{Frame, ThreadState, resumed};
 pub(crate) use state::{State, state, threads};

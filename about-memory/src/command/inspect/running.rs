@@ -5,7 +5,7 @@ use std::fs;
 use super::Found;
 use crate::error::Failure;
 use crate::glibc_heap::{self, Copied, Extent, Image, Process};
-use crate::other_process::{Mapping, Variable, find_text, instead_of_glibc, read_variable};
+use crate::other_process::{Mapping, find_text, instead_of_glibc};
 use crate::render::process::inspected::Inspected;
 
 /// The most copies of a running process: a thread may have been stopped while it changed the heap.
@@ -45,9 +45,9 @@ const ALLOCATORS: [(&str, &str); 3] =
 const LINKED: [(&str, &str); 2] =
     [("<jemalloc>: ", "jemalloc"), ("mimalloc: warning: ", "mimalloc")];
 
-/// The name of jemalloc's variable that is 0 once it has been called. In most builds it has a
-/// prefix.
-const STATE_OF_JEMALLOC: &str = "je_malloc_init_state";
+/// A text that DMD has. A program with it may have an allocator linked in and not use it; DMD
+/// itself tells its blocks.
+const OF_DMD: &str = "in the $DMD environment variable";
 
 /// Returns a sentence about the allocator that a program uses beside glibc's.
 fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Option<String> {
@@ -59,17 +59,10 @@ fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Opt
     ))
 }
 
-/// Returns the allocator that is linked into a program and used. In a program without symbols it
-/// counts as used, and mimalloc only there: it starts by itself, also if nothing calls it.
+/// Returns the allocator that is linked into a program without DMD.
 fn linked_allocator(pid: u32, program: &Mapping) -> Option<&'static str> {
-    match read_variable(pid, program, STATE_OF_JEMALLOC) {
-        Variable::Word(state) => (state == 0).then_some("jemalloc"),
-        Variable::Missing => None,
-        Variable::NoSymbols => {
-            let found = find_text(pid, program, &LINKED.map(|(text, _)| text))?;
-            LINKED.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
-        }
-    }
+    let found = find_text(pid, program, &[OF_DMD, LINKED[0].0, LINKED[1].0])?;
+    LINKED.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
 }
 
 fn library_allocator(mappings: &[Mapping]) -> Option<&'static str> {

@@ -9,7 +9,6 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind};
 use rustix::fs::{Mode, OFlags};
 
-use super::trace::read_memory;
 use crate::other_process::Mapping;
 
 const PAGE: u64 = 4096;
@@ -31,36 +30,6 @@ pub(crate) fn exported(pid: u32, module: &Mapping) -> Option<BTreeMap<String, u6
             })
             .collect(),
     )
-}
-
-/// A variable of a running program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Variable {
-    /// The first 4 bytes of it.
-    Word(u32),
-    /// The module has symbols, but not this one, or it cannot be read.
-    Missing,
-    /// The module has no symbols.
-    NoSymbols,
-}
-
-/// Reads the variable of a module whose symbol has this in its name.
-pub(crate) fn read_variable(pid: u32, module: &Mapping, part: &str) -> Variable {
-    let Some(file) = file_of(pid, module) else { return Variable::Missing };
-    let cache = ReadCache::new(file);
-    let Ok(parsed) = object::File::parse(&cache) else { return Variable::Missing };
-    if parsed.symbols().next().is_none() {
-        return Variable::NoSymbols;
-    }
-    let is_it = |name: &str| name.contains(part);
-    let found = parsed.symbols().find(|symbol| symbol.name().is_ok_and(is_it));
-    let address =
-        found.zip(bias(&parsed, module)).map(|(symbol, bias)| bias.wrapping_add(symbol.address()));
-    let word = address.and_then(|address| {
-        let mut bytes = [0; 4];
-        (read_memory(pid, address, &mut bytes).ok()? == 4).then(|| u32::from_le_bytes(bytes))
-    });
-    word.map_or(Variable::Missing, Variable::Word)
 }
 
 /// Returns the first of these texts that is in a module's constants.
@@ -116,17 +85,11 @@ fn open(path: &str, inode: u64) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU32;
-    use std::sync::atomic::Ordering::Relaxed;
-
     use super::*;
     use crate::other_process::mappings;
 
-    static A_VARIABLE_OF_THIS_TEST: AtomicU32 = AtomicU32::new(0x1234);
-
     #[test]
-    fn texts_and_variables_of_a_module_are_found() {
-        assert_eq!(A_VARIABLE_OF_THIS_TEST.load(Relaxed), 0x1234);
+    fn texts_are_found_in_the_constants_of_a_module() {
         let own = std::process::id();
         let path = std::env::current_exe().expect("a path").to_string_lossy().into_owned();
         let mappings = mappings(own).expect("it is this process");
@@ -136,7 +99,5 @@ mod tests {
         let texts = [&*absent, "a constant of this test"];
         assert_eq!(find_text(own, module, &texts), Some("a constant of this test"));
         assert_eq!(find_text(own, module, &texts[..1]), None);
-        assert_eq!(read_variable(own, module, "A_VARIABLE_OF_THIS_TEST"), Variable::Word(0x1234));
-        assert_eq!(read_variable(own, module, "NO_VARIABLE_OF_THIS_TEST"), Variable::Missing);
     }
 }
