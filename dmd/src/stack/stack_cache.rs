@@ -10,11 +10,6 @@ use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, const_fn};
 use crate::table::packed_block::SiteId;
 
-/// The factors of the two words. Their product is 3 more than a multiple of 4.
-const FACTORS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
-
-const _: () = assert!(FACTORS[0].wrapping_mul(FACTORS[1]) % 4 == 3);
-
 /// The hash of a stack: of its thread and its frames, one after the other.
 ///
 /// The two words are independent. Each step is a bijection of a word for every frame, and of a
@@ -39,22 +34,10 @@ impl StackHash {
         // Multiplication carries upwards only, so the high half comes down first.
         let first = self.0.rotate_left(32) ^ address;
         let second = self.1.rotate_left(29).wrapping_add(address);
-        StackHash(first.wrapping_mul(FACTORS[0]), second.wrapping_mul(FACTORS[1]))
-    }
-
-    /// Returns the hash with two more frames, which takes two multiplications less than one after
-    /// the other.
-    ///
-    /// Two pairs of addresses never give the same two words. For their differences `d` and `e`,
-    /// both `d * FACTORS[0] + e` and `e * FACTORS[1] + d` would be 0, so `e` times one less than
-    /// the product of the factors as well. That is even, but no multiple of 4, and addresses have
-    /// fewer than 63 bits.
-    #[inline(always)]
-    pub(crate) fn with_frames(self, [inner, outer]: [usize; 2]) -> Self {
-        let (inner, outer) = (inner as u64, outer as u64);
-        let first = self.0.rotate_left(32).wrapping_add(inner).wrapping_mul(FACTORS[0]);
-        let second = self.1.rotate_left(29).wrapping_add(outer).wrapping_mul(FACTORS[1]);
-        StackHash(first.wrapping_add(outer), second.wrapping_add(inner))
+        StackHash(
+            first.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            second.wrapping_mul(0xd6e8_feb8_6659_fd93),
+        )
     }
 
     /// Returns the hash of the frames of both: those of `outer` follow.
@@ -72,8 +55,7 @@ impl StackHash {
     /// Returns the hash of a stack whose blocks have this scope and reporter, in one word.
     #[inline(always)]
     pub(crate) fn with_attribution(self, attribution: u32) -> Self {
-        // Always: the last frames are not in all bits of the words before.
-        self.with_frame(attribution as usize)
+        if attribution == 0 { self } else { self.with_frame(attribution as usize) }
     }
 }
 
@@ -82,7 +64,7 @@ const SITE_BITS: u32 = 24;
 const SITE: u64 = (1 << SITE_BITS) - 1;
 
 /// The number of entries. A look-up searches a row, which is one cache line.
-const ENTRIES: usize = if cfg!(loom) { ROW } else { 1 << 18 };
+const ENTRIES: usize = if cfg!(loom) { ROW } else { 1 << 16 };
 const ROW: usize = 4;
 
 pub(crate) struct StackCache {
@@ -197,27 +179,11 @@ mod tests {
 
     #[test]
     fn each_bit_of_a_frame_changes_both_words() {
-        let (start, frame) = (StackHash::of_thread(1), 0x5555_5555_0000);
-        let of_one: fn(StackHash, usize) -> StackHash = StackHash::with_frame;
-        for hash in [
-            of_one,
-            |hash, inner| hash.with_frames([inner, 7]),
-            |hash, outer| hash.with_frames([7, outer]),
-        ] {
-            for bit in 0..47 {
-                let (other, own) = (hash(start, frame ^ 1 << bit), hash(start, frame));
-                assert!(other.0 != own.0 && other.1 != own.1, "bit {bit}");
-            }
+        let hash = |frame: usize| StackHash::of_thread(1).with_frame(frame);
+        let frame = 0x5555_5555_0000;
+        for bit in 0..47 {
+            let (StackHash(first, second), of_frame) = (hash(frame ^ 1 << bit), hash(frame));
+            assert!(first != of_frame.0 && second != of_frame.1, "bit {bit}");
         }
-    }
-
-    #[test]
-    fn pairs_whose_first_words_are_equal_have_different_second_words() {
-        let start = StackHash::of_thread(1);
-        let own = start.with_frames([1 << 40, 1 << 41]);
-        // Differences of 1 and of minus the factor make up for each other in one word.
-        let outer = usize::try_from((1_u64 << 41).wrapping_sub(FACTORS[0])).unwrap_or(0);
-        let other = start.with_frames([(1 << 40) + 1, outer]);
-        assert!(own.0 == other.0 && own.1 != other.1);
     }
 }

@@ -180,7 +180,7 @@ fn walk_in_little_room(here: Registers, own: StackBounds, last: &LastStack) -> b
 
 #[inline(never)]
 fn walk_by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
-    let end = frames::walk(here, own, last);
+    let end = frames::walk(here, own, last, last::OWN_FRAMES);
     end == End::Outermost || (end == End::Unsupported && walk_by_reference(last))
 }
 
