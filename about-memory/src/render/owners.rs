@@ -5,7 +5,7 @@ pub(crate) mod json;
 pub(crate) mod text;
 
 use memreport_analysis::analysis::commas;
-use memreport_analysis::ownership::OwnerRow;
+use memreport_analysis::ownership::{OwnerRow, RowKind};
 
 /// The part of a tree that is shown.
 #[derive(Debug)]
@@ -47,4 +47,24 @@ impl Shown<'_> {
 /// Returns a change: with a sign, unless it is 0.
 fn signed(number: i128) -> String {
     if number > 0 { format!("+{}", commas(number)) } else { commas(number) }
+}
+
+/// Returns the lines of the tree before a row, and before the rows below it.
+fn branch(level: usize, is_last: bool) -> (&'static str, &'static str) {
+    match (level, is_last) {
+        (0, _) => ("", ""),
+        (_, true) => ("└─ ", "   "),
+        (_, false) => ("├─ ", "│  "),
+    }
+}
+
+/// Returns the name of a row with the marks of its kind.
+fn marked(name: &str, kind: RowKind, is_uncertain: bool) -> String {
+    let doubt = if is_uncertain { "? " } else { "" };
+    let kind = match kind {
+        RowKind::Static => "static ",
+        RowKind::Shared => "(shared) ",
+        _ => "",
+    };
+    format!("{doubt}{kind}{name}")
 }

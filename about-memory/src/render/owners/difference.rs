@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use memreport_analysis::analysis::{commas, percent, shorten};
-use memreport_analysis::ownership::{OwnerChange, OwnerTree, RowKind, owner_difference};
+use memreport_analysis::ownership::{OwnerChange, OwnerTree, owner_difference};
 use serde_json::{Value, json};
 
 use super::json::kind;
 use super::text::MIN_NAME;
-use super::{Shown, signed};
+use super::{Shown, branch, marked, signed};
 
 /// Writes the rows with the largest changes, and the others of each as one line. A row has a line
 /// if its change is a large enough share of all changes of roots.
@@ -93,13 +93,13 @@ impl Lines<'_> {
         let (large, small): (Vec<_>, Vec<_>) = rows.iter().partition(is_large);
         for (at, row) in large.iter().enumerate() {
             let is_last = at + 1 == large.len() && small.is_empty();
-            let (here, below) = match (level, is_last) {
-                (0, _) => ("", ""),
-                (_, true) => ("└─ ", "   "),
-                (_, false) => ("├─ ", "│  "),
-            };
+            let (here, below) = branch(level, is_last);
             let numbers = [row.bytes(), row.bytes_after.into(), row.blocks()];
-            self.line(numbers, &format!("{before}{here}"), &name(row))?;
+            self.line(
+                numbers,
+                &format!("{before}{here}"),
+                &marked(&row.name, row.kind, row.is_uncertain),
+            )?;
             if level < self.shown.depth {
                 self.rows(&row.children, &format!("{before}{below}"), level + 1)?;
             }
@@ -128,13 +128,4 @@ impl Lines<'_> {
         let (bytes, now) = (signed(bytes), commas(now));
         writeln!(self.out, "{bytes:>wide$}  {now:>known$}  {blocks:>BLOCKS$}{before}{name}")
     }
-}
-
-fn name(row: &OwnerChange) -> String {
-    let name = match row.kind {
-        RowKind::Static => format!("static {}", row.name),
-        RowKind::Shared => format!("(shared) {}", row.name),
-        _ => row.name.clone(),
-    };
-    if row.is_uncertain { format!("? {name}") } else { name }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use memreport_analysis::analysis::{commas, counted, percent, shorten};
 use memreport_analysis::ownership::{OwnerRow, OwnerTree, RowKind};
 
-use super::Shown;
+use super::{Shown, branch, marked};
 
 /// The smallest width of a name.
 pub(super) const MIN_NAME: usize = 24;
@@ -81,11 +81,7 @@ impl Lines<'_> {
         let (large, small): (Vec<_>, Vec<_>) = rows.iter().partition(is_shown);
         for (at, row) in large.iter().enumerate() {
             let is_last = at + 1 == large.len() && small.is_empty();
-            let (here, below) = match (level, is_last) {
-                (0, _) => ("", ""),
-                (_, true) => ("└─ ", "   "),
-                (_, false) => ("├─ ", "│  "),
-            };
+            let (here, below) = branch(level, is_last);
             self.line(row.bytes, row.blocks, &format!("{before}{here}"), &name(row))?;
             if level < self.shown.depth {
                 let before = format!("{before}{below}");
@@ -124,12 +120,7 @@ fn is_leak(row: &OwnerRow, level: usize) -> bool {
 
 /// Returns the name of a row with its figures.
 fn name(row: &OwnerRow) -> String {
-    let name = match row.kind {
-        RowKind::Static => format!("static {}", row.name),
-        RowKind::Shared => format!("(shared) {}", row.name),
-        _ => row.name.clone(),
-    };
-    let name = if row.is_uncertain { format!("? {name}") } else { name };
+    let name = marked(&row.name, row.kind, row.is_uncertain);
     let mut figures = Vec::new();
     if row.blocks > 1 {
         figures.push(format!("mean {}", number(row.own / row.blocks)));
