@@ -45,6 +45,8 @@ pub(super) enum Rank {
     Typed,
     /// Also through words that may be pointers.
     Words,
+    /// Also through such words of a library's function.
+    LibraryStackWords,
     /// Not from a root of the dump.
     Unrooted,
 }
@@ -154,7 +156,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     }
 
     fn follow_root(&mut self, source: &Source<'_>, from: u32, word: &Word<'_>) {
-        let &Word { place, to, around, variable } = word;
+        let &Word { place, to, around, variable, is_of_library } = word;
         let Some(found) = self.ranges.block_at(to) else { return };
         let types = self.shapes.types;
         let is_program = source.is_static && source.module == types.module;
@@ -162,7 +164,11 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         let known = known.map(|known| (known.of, place - known.address)).or(variable);
         let slot = known.and_then(|(of, offset)| self.shapes.slot_at(of, offset));
         let Some(slot) = slot else {
-            let strength = if source.is_static { Strength::Word } else { Strength::StackWord };
+            let strength = match (source.is_static, is_of_library) {
+                (true, _) => Strength::Word,
+                (false, true) => Strength::LibraryStackWord,
+                (false, false) => Strength::StackWord,
+            };
             return self.push(from, found.block, (strength, LabelId::WORD), None);
         };
         let pointee = self.pointee(found.block, found.offset);
@@ -224,10 +230,14 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             let at = pending.to as usize;
             if self.reached_from[at] == NONE {
                 self.reached_from[at] = pending.from;
-                let is_word = strength >= Strength::Word as usize;
-                let own = if is_word { Rank::Words } else { Rank::Typed };
+                let own = match strength {
+                    _ if strength == Strength::LibraryStackWord as usize => Rank::LibraryStackWords,
+                    _ if strength >= Strength::Word as usize => Rank::Words,
+                    _ => Rank::Typed,
+                };
                 self.ranks[at] = self.rank(pending.from).max(own);
                 self.is_below_stack[at] = strength == Strength::StackWord as usize
+                    || strength == Strength::LibraryStackWord as usize
                     || self.is_below_stack.get(pending.from as usize).is_some_and(|below| *below);
                 self.order.push(pending.to);
                 let layout = match pending.layout {

@@ -31,6 +31,8 @@ pub(super) struct Word<'d> {
     pub(super) around: &'d [u64],
     /// The type of the function's variable that it is in, and the offset in that.
     pub(super) variable: Option<(TypeId, u64)>,
+    /// True for a word of a stack or a register that is not of a function of the program.
+    pub(super) is_of_library: bool,
 }
 
 /// The sources, and the numbers of their nodes: after the blocks, before the external root.
@@ -67,7 +69,9 @@ impl<'d> Roots<'d> {
             Holder::Skipped(_) => None,
         });
         for (place, to, around) in words.chain(held) {
-            let (source, variable) = match stacks.find(place) {
+            let found = stacks.find(place);
+            let is_of_library = found.as_ref().is_some_and(|found| found.is_of_library);
+            let (source, variable) = match found {
                 Some(found) => roots.stack_source(dump, found),
                 None => (roots.named_source(dump, place), None),
             };
@@ -78,7 +82,8 @@ impl<'d> Roots<'d> {
                 .take(8)
                 .any(|known| known.place == place.offset && known.to == to)
             {
-                words.push(Word { place: place.offset, to, around, variable });
+                let place = place.offset;
+                words.push(Word { place, to, around, variable, is_of_library });
             }
         }
         roots.first = u32::try_from(dump.blocks.len()).unwrap_or(NONE);
@@ -103,7 +108,7 @@ impl<'d> Roots<'d> {
     fn stack_source(
         &mut self,
         dump: &Dump,
-        StackPlace { thread, part }: StackPlace<'_>,
+        StackPlace { thread, part, .. }: StackPlace<'_>,
     ) -> (u32, Option<(TypeId, u64)>) {
         let own = thread_name(dump, thread).map(|name| format!(" ({name})"));
         let of_process = |name: String, parent| Source {

@@ -33,6 +33,9 @@ pub(crate) enum Strength {
     /// Such a word of a stack or a register. It may be left over from a value that was moved into a
     /// block or a static.
     StackWord,
+    /// Such a word that is in none of the program's own functions: there, it is left over more
+    /// often.
+    LibraryStackWord,
     /// `Weak`, or a child's pointer to its parent.
     Weak,
     /// A word where the type of its block keeps nothing: an entry that was removed.
@@ -42,7 +45,7 @@ pub(crate) enum Strength {
 }
 
 /// All strengths.
-pub(super) const STRENGTHS: usize = 11;
+pub(super) const STRENGTHS: usize = 12;
 
 /// The pointers of a value, by their offsets from its start.
 #[derive(Debug, Clone)]

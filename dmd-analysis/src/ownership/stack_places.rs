@@ -12,6 +12,8 @@ use super::shape::short;
 pub(super) struct StackPlace<'d> {
     pub(super) thread: u64,
     pub(super) part: Part<'d>,
+    /// True if the program's own functions are known, and the place is in none of them.
+    pub(super) is_of_library: bool,
 }
 
 /// The name of the thread-local variables of a thread.
@@ -59,6 +61,8 @@ pub(super) struct StackPlaces<'d> {
     threads: FxHashMap<u64, Extent>,
     /// The thread pointers.
     pointers: FxHashMap<u64, u64>,
+    /// The crate of the program's function `main`.
+    program: Option<&'d str>,
 }
 
 /// A part of a variable in memory.
@@ -90,7 +94,11 @@ impl<'d> StackPlaces<'d> {
             saved: FxHashMap::default(),
             threads: FxHashMap::default(),
             pointers: FxHashMap::default(),
+            program: None,
         };
+        let functions = places.all().iter().flat_map(|frame| &frame.functions);
+        places.program = functions.filter_map(|name| name.strip_suffix("::main")).find(is_crate);
+
         for thread in dump.extension.iter().flat_map(|ours| &ours.threads) {
             let pointer = thread.pointer.as_ref();
             let pointer = pointer.and_then(|text| u64::from_str_radix(text, 16).ok());
@@ -159,7 +167,12 @@ impl<'d> StackPlaces<'d> {
                 (None, None) => Part::Rest,
             },
         };
-        Some(StackPlace { thread, part })
+        let is_of_library = self.program.is_some_and(|program| match part {
+            Part::Variable { .. } | Part::ThreadLocals => false,
+            Part::Function(name) => crate_of(name) != program,
+            Part::Registers | Part::Rest => true,
+        });
+        Some(StackPlace { thread, part, is_of_library })
     }
 
     fn thread_local(&self, thread: u64, at: u64) -> Part<'d> {
@@ -201,6 +214,17 @@ impl<'d> StackPlaces<'d> {
         let variable = Variable { name, of: *of, offset };
         Part::Variable { function: function(&self.all()[*frame], *depth), variable }
     }
+}
+
+/// Returns whether a name is of a crate, not of a module or a type.
+fn is_crate(name: &&str) -> bool {
+    !name.contains(|other: char| !other.is_alphanumeric() && other != '_')
+}
+
+/// Returns the crate of a function: `shop` of `<shop::Cart as Drop>::drop`.
+fn crate_of(function: &str) -> &str {
+    let begin = function.trim_start_matches(['<', '&', '*']);
+    begin.find("::").map_or(begin, |end| &begin[..end])
 }
 
 /// Returns the function of a frame with this number of inlined calls around it.

@@ -144,6 +144,38 @@ p::BYTES 40 0
 }
 
 #[test]
+fn a_function_of_the_program_holds_what_functions_of_libraries_also_lead_to() {
+    // The function of a library comes first; both lead to 3000, by blocks of their own.
+    let blocks = r#"{"req":64,"addr":"1000","contents":["3000"]},{"req":32,"addr":"2000",
+        "contents":["3000","4000"]},{"req":16,"addr":"3000"},{"req":8,"addr":"4000"}"#;
+    let word = |thread: u64, offset: u64, to: u64| {
+        let name = format!("stack of thread {thread}");
+        format!(r#"{{"module":"(process)","offset":"{offset:x}","name":"{name}","to":"{to:x}"}}"#)
+    };
+    let words = [word(7, 0x7000, 0x2000), word(8, 0x8000, 0x1000)].join(",");
+    let frames = r#""frames":[{"thread":7,"module":"/p","offset":"9","low":"7000","high":"7100"},
+        {"thread":8,"module":"/p","offset":"9","low":"8000","high":"8100"}]"#;
+    let shown_with = |outer: &str| {
+        let mut dump = scan(blocks, &format!(r#""statics":[{words}],{frames}"#));
+        let ours = dump.extension.as_mut().expect("it is ours");
+        ours.frames[0].functions = vec!["<pool::Pool as Run>::run".into()];
+        ours.frames[1].functions = vec![outer.into()];
+        shown(&dump)
+    };
+    let expected = "\
+thread 8 80 0
+  p::main 80 0
+    ? type unknown 80 2
+thread 7 40 0
+  <pool::Pool as Run>::run 40 0
+    ? type unknown 40 2
+";
+    assert_eq!(shown_with("p::main"), expected);
+    // Without a function `main` of a crate, no function is the program's.
+    assert!(shown_with("p::cli::main").contains("held by several, and by none alone 16 0"));
+}
+
+#[test]
 fn a_stack_has_the_name_of_its_thread() {
     let blocks = r#"{"req":64,"addr":"1000","contents":[]},{"req":32,"addr":"2000","contents":[]},
         {"req":16,"addr":"3000","contents":[]}"#;
