@@ -55,9 +55,7 @@ pub(crate) use system::{
 };
 #[cfg(not(loom))]
 pub(crate) use ticks::{TickClock, ticks};
-pub(crate) use words::{
-    differing_bits, is_readable, read_word_checked, return_address_from, word_at,
-};
+pub(crate) use words::{Comparison, is_readable, read_word_checked, return_address_from, word_at};
 
 /// True if loaded modules have unwind information that the tracker reads.
 pub(crate) const HAS_UNWIND_INFO: bool = <Current as system::System>::HAS_UNWIND_INFO;

@@ -38,6 +38,35 @@ fn a_thread_that_finds_a_site_sees_its_content() {
     });
 }
 
+/// Fails if `StackCache` loads the word with the site relaxed, or never grows.
+#[test]
+fn a_cache_that_grows_has_the_right_site_or_none() {
+    model(2, || {
+        let shared = Arc::new((StackCache::new(), Interner::new(100)));
+        let hash = |frame| StackHash::EMPTY.with_frame(frame);
+        // The row is full, and an entry was replaced: the next insertion grows the cache.
+        (1..=5).for_each(|frame| shared.0.insert(hash(frame), SiteId::from_number(99)));
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (cache, sites) = &*shared;
+                cache.insert(hash(6), SiteId::from_number(sites.intern((0, 7))));
+            })
+        };
+        let (cache, sites) = &*shared;
+        cache.insert(hash(7), SiteId::from_number(99));
+        if let Some(site) = cache.get(hash(6)) {
+            assert_eq!(sites.get(site.number()), Some((0, 7)));
+        }
+        other.join().unwrap();
+        // Both may have had the same entry, and then neither is found.
+        cache.insert(hash(8), SiteId::from_number(98));
+        assert_eq!(cache.get(hash(8)), Some(SiteId::from_number(98)));
+        let in_small = (1..=5).filter(|frame| cache.get(hash(*frame)).is_some());
+        assert_eq!(in_small.count(), 0, "the small cache is no longer read");
+    });
+}
+
 struct Counter(Cell<u64>);
 
 // SAFETY: loom has no zeroed memory: it calls `zero`.

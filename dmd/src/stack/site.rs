@@ -235,19 +235,23 @@ fn with_stack(thread: &Thread) -> SiteId {
 
 /// Returns the hash of the thread's last stack. Frames in common with the stack before are not
 /// hashed again.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn hash_of_stack(stack: &LastStack, seed: StackHash) -> StackHash {
-    let (known, length) = (stack.hashed.get(), stack.length.get());
+    let length = stack.length.get();
+    // In pairs.
+    let known = stack.hashed.get() & !1;
     let outer = stack.hashes.get(known.wrapping_sub(1));
     let mut hash = outer.map_or(seed, Cell::get);
     let frames = stack.frames.get(known..length).unwrap_or(&[]);
     let places = stack.hashes.get(known..length).unwrap_or(&[]);
-    for (frame, place) in frames.iter().zip(places) {
-        hash = hash.with_frame(frame.get().address());
+    let (pairs, rest) = frames.as_chunks::<2>();
+    for (pair, [_, place]) in pairs.iter().zip(places.as_chunks::<2>().0) {
+        let [outer, inner] = pair.each_ref().map(|frame| frame.get().address());
+        hash = hash.with_frames([inner, outer]);
         place.set(hash);
     }
-    stack.hashed.set(length);
-    hash
+    stack.hashed.set(length & !1);
+    rest.iter().fold(hash, |hash, frame| hash.with_frame(frame.get().address()))
 }
 
 /// Interns the thread's last stack, and returns its site. `hash` is that of stack and attribution.

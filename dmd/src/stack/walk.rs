@@ -139,6 +139,9 @@ fn hash_from(
         return None;
     }
     let own = inside.thread.bounds(inside)?;
+    if own.is_near_end(here.stack_pointer, ROOM) {
+        return None;
+    }
     frame_pointers::hash(here, own, seed, last)
 }
 
@@ -180,7 +183,7 @@ fn walk_in_little_room(here: Registers, own: StackBounds, last: &LastStack) -> b
 
 #[inline(never)]
 fn walk_by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
-    let end = frames::walk(here, own, last, last::OWN_FRAMES);
+    let end = frames::walk(here, own, last);
     end == End::Outermost || (end == End::Unsupported && walk_by_reference(last))
 }
 

@@ -48,25 +48,65 @@ pub(crate) fn return_address_from<const OFFSET: isize>(address: usize) -> usize 
     word_from::<OFFSET>(address) & Current::RETURN_ADDRESS
 }
 
-/// Returns the bits that differ between a word and the one in memory, `OFFSET` bytes from this
-/// address: 0 if they are equal.
-///
-/// The caller ensures that the address is mapped, like that of [`word_at`].
-#[inline(always)]
-pub(crate) fn differing_bits<const OFFSET: isize>(address: usize, word: usize) -> usize {
-    // One instruction, which the compiler cannot turn into a comparison and a branch.
-    #[cfg(target_arch = "x86_64")]
-    {
-        let mut bits = word;
-        // SAFETY: the caller ensures that the word is mapped; the instruction writes a register.
-        unsafe {
-            std::arch::asm!("xor {}, [{} + {}]", inout(reg) bits, in(reg) address, const OFFSET, options(nostack, readonly));
+/// A comparison of pairs of words in memory with remembered ones.
+#[derive(Clone, Copy)]
+pub(crate) struct Comparison(Lanes);
+
+/// All bits of a lane are set if its words are equal.
+#[cfg(target_arch = "x86_64")]
+type Lanes = std::arch::x86_64::__m128i;
+
+/// The bits that differ.
+#[cfg(not(target_arch = "x86_64"))]
+type Lanes = usize;
+
+impl Comparison {
+    /// Compares the word at the address `first` and the word that ends at `end` with `expected`.
+    ///
+    /// The caller ensures that both words are mapped, like those of [`word_at`].
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn of(first: usize, end: usize, expected: [usize; 2]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_mm_cmpeq_epi32, _mm_set_epi64x};
+            let words: Lanes;
+            // SAFETY: the caller ensures that the words are mapped; the instructions write only a
+            // register.
+            unsafe {
+                std::arch::asm!("movq {0}, [{1}]", "movhps {0}, [{2} - 8]", out(xmm_reg) words, in(reg) first, in(reg) end, options(nostack, readonly, preserves_flags));
+            }
+            let [low, high] = expected.map(|word| (word as u64).cast_signed());
+            // SAFETY: every processor of this architecture has SSE2.
+            let expected = unsafe { _mm_set_epi64x(high, low) };
+            // SAFETY: as above.
+            Comparison(unsafe { _mm_cmpeq_epi32(words, expected) })
         }
-        bits
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let [low, high] = expected;
+            let end = end.wrapping_sub(size_of::<usize>());
+            Comparison((word_at(first) ^ low) | (word_at(end) ^ high))
+        }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        word_at(address.wrapping_add_signed(OFFSET)) ^ word
+
+    /// Returns the comparison of the pairs of both.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn and(self, other: Self) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every processor of this architecture has SSE2.
+        return Comparison(unsafe { std::arch::x86_64::_mm_and_si128(self.0, other.0) });
+        #[cfg(not(target_arch = "x86_64"))]
+        Comparison(self.0 | other.0)
+    }
+
+    /// Returns whether all words were equal.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn is_equal(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every processor of this architecture has SSE2.
+        return unsafe { std::arch::x86_64::_mm_movemask_epi8(self.0) } == 0xffff;
+        #[cfg(not(target_arch = "x86_64"))]
+        return self.0 == 0;
     }
 }
 
@@ -100,12 +140,18 @@ mod tests {
 
     #[test]
     fn equal_words_do_not_differ() {
-        let words = [0x1234_5678_9abc_def0_usize, 7];
-        let second = (&raw const words[1]).expose_provenance();
-        assert_eq!(differing_bits::<0>(second, 7), 0);
-        assert_eq!(differing_bits::<0>(second, 4), 3);
-        assert_eq!(differing_bits::<-8>(second, words[0]), 0);
-        assert_eq!(differing_bits::<-8>(second, words[0] ^ 1 << 63), 1 << 63);
+        let words = [0x1234_5678_9abc_def0_usize, 7, 8];
+        let [first, _, third] =
+            [0, 1, 2].map(|index| (&raw const words[index]).expose_provenance());
+        let of = |expected| Comparison::of(first, third, expected);
+        let equal = of([words[0], 7]);
+        assert!(equal.is_equal());
+        for bit in 0..usize::BITS {
+            for different in [of([words[0] ^ 1 << bit, 7]), of([words[0], 7 ^ 1 << bit])] {
+                assert!(!different.is_equal(), "{bit}");
+                assert!(!different.and(equal).is_equal() && !equal.and(different).is_equal());
+            }
+        }
     }
 
     #[test]

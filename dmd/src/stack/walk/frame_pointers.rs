@@ -33,13 +33,8 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
             Reuse::UpToOpaque { .. } => return None,
         }
         let registers = progress.registers;
-        // What is no frame but an address of the stack leads to code that is not the program's.
-        let outer = outer_frame(registers, own)?;
-        if !progress.push(Frame { registers, saved: registers.frame_pointer }) {
-            break Ended { end: End::Truncated, is_own: true };
-        }
-        progress.registers = outer;
-        if outer.instruction.wrapping_sub(low) >= length {
+        // The frames that were taken over may end at one of a library.
+        if registers.instruction.wrapping_sub(low) >= length {
             // Usually the frames around the thread's first function, which are known.
             let ended = frames::walk_on(&mut progress, own);
             if ended.end != End::Outermost {
@@ -47,8 +42,14 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
             }
             break ended;
         }
+        // What is no frame but an address of the stack leads to code that is not the program's.
+        let outer = outer_frame(registers, own)?;
+        if !progress.push(Frame { registers, saved: registers.frame_pointer }) {
+            break Ended { end: End::Truncated, is_own: true };
+        }
+        progress.registers = outer;
     };
-    let is_complete = frames::commit(&progress, ended, OWN_FRAMES) == End::Outermost;
+    let is_complete = frames::commit(&progress, ended) == End::Outermost;
     if is_complete {
         last.find_around(|instruction| instruction.wrapping_sub(low) < length);
     }
@@ -75,38 +76,71 @@ pub(crate) fn hash(
     seed: StackHash,
     last: &LastStack,
 ) -> Option<Hashed> {
-    const TURN: usize = 4;
-    const { assert!(MAX_FRAMES.is_multiple_of(TURN)) };
+    const TURN: usize = 2;
+    const { assert!(MAX_FRAMES.is_multiple_of(2 * TURN)) };
     let AddressRange { low, high } = modules::own_range();
-    let (below_low, length) = (low.wrapping_neg(), high - low);
+    // Hidden from the compiler, which would subtract instead: an instruction more for each frame.
+    let (below_low, length) = (std::hint::black_box(low.wrapping_neg()), high - low);
     let highest = own.high - 2 * WORD;
     let mut frame = here.frame_pointer;
     if here.stack_pointer < own.low || frame < here.stack_pointer {
         return None;
     }
     let mut hash = seed;
-    for _ in 0..MAX_FRAMES / TURN {
+    for _ in 0..MAX_FRAMES / 2 / TURN {
         // Unrolled, which takes three instructions less for each frame.
         for _ in 0..TURN {
-            if frame > highest {
+            let inner = link(frame, highest)?;
+            if inner.instruction.wrapping_add(below_low) >= length {
+                return hash_with_around(frame, inner, hash, last);
+            }
+            if inner.frame_pointer <= frame {
                 return None;
             }
-            let outer = sys::word_at(frame);
-            let instruction = sys::return_address_from::<RETURN_ADDRESS>(frame);
-            if instruction.wrapping_add(below_low) >= length {
-                let stack_pointer = frame + 2 * WORD;
-                let end = Registers { stack_pointer, instruction, frame_pointer: outer };
-                let hash = last.hash_with_around(end, hash)?;
-                return Some(Hashed { hash, is_complete: true });
+            frame = inner.frame_pointer;
+            let outer = link(frame, highest)?;
+            if outer.instruction.wrapping_add(below_low) >= length {
+                let hash = hash.with_frame(inner.instruction);
+                return hash_with_around(frame, outer, hash, last);
             }
-            hash = hash.with_frame(instruction);
-            if outer <= frame {
+            hash = hash.with_frames([inner.instruction, outer.instruction]);
+            if outer.frame_pointer <= frame {
                 return None;
             }
-            frame = outer;
+            frame = outer.frame_pointer;
         }
     }
     Some(Hashed { hash: hash.with_frame(usize::MAX), is_complete: false })
+}
+
+/// The two words at a frame pointer.
+struct Link {
+    frame_pointer: usize,
+    instruction: usize,
+}
+
+/// Reads the words at this frame pointer, if it is not above `highest`.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn link(frame: usize, highest: usize) -> Option<Link> {
+    if frame > highest {
+        return None;
+    }
+    let frame_pointer = sys::word_at(frame);
+    let instruction = sys::return_address_from::<RETURN_ADDRESS>(frame);
+    Some(Link { frame_pointer, instruction })
+}
+
+/// Adds the frames around the program, where the chain ends with this link.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn hash_with_around(
+    frame: usize,
+    Link { frame_pointer, instruction }: Link,
+    hash: StackHash,
+    last: &LastStack,
+) -> Option<Hashed> {
+    let end = Registers { stack_pointer: frame + 2 * WORD, instruction, frame_pointer };
+    let hash = last.hash_with_around(end, hash)?;
+    Some(Hashed { hash, is_complete: true })
 }
 
 /// The end of a walk along frame pointers alone.

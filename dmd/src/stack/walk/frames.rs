@@ -4,7 +4,7 @@
 use std::hint::select_unpredictable;
 
 use super::cfi;
-use super::last::{Frame, LastStack, Progress, Reuse};
+use super::last::{Frame, LastStack, MAX_FRAMES, OWN_FRAMES, PlainStep, Progress, Reuse};
 use super::memory::{FrameWords, Memory};
 use super::registers::Registers;
 use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
@@ -46,21 +46,43 @@ struct Step<'thread> {
     next: Next<'thread>,
 }
 
-/// Walks outwards from `start`, and commits the frames to the thread's last stack, without the
-/// innermost `skip`.
+/// Walks outwards from `start`, and commits the frames to the thread's last stack.
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: usize) -> End {
-    let mut progress = Progress::begin(start, last);
+pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack) -> End {
+    let Some(rules) = cfi::plain_rules() else {
+        return walk_rest(Progress::begin(start, last), own);
+    };
+    let memory = Memory::new(own, start.stack_pointer, &last.copied);
+    let step = |registers: Registers, unchanged: usize| {
+        let rule = rules.before(registers.instruction)?;
+        let step = caller(registers, rule.plain(), memory, unchanged)?;
+        (step.caller.instruction != 0).then_some(step)
+    };
+    match last.retrace(start, step) {
+        None => last.end(),
+        Some(progress) => walk_rest(progress, own),
+    }
+}
+
+/// Walks outwards from the current frame, and commits the frames.
+#[inline(never)]
+fn walk_rest(mut progress: Progress<'_>, own: StackBounds) -> End {
     let ended = walk_on(&mut progress, own);
-    commit(&progress, ended, skip)
+    commit(&progress, ended)
 }
 
 /// Commits the frames of a walk that has ended.
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn commit(progress: &Progress<'_>, Ended { end, is_own }: Ended, skip: usize) -> End {
-    let end = if progress.commit(skip) { end } else { End::Truncated };
+pub(crate) fn commit(progress: &Progress<'_>, Ended { end, is_own }: Ended) -> End {
+    let end = if progress.commit(OWN_FRAMES) { end } else { End::Truncated };
     let last = progress.last;
-    last.reusable.set(if end == End::Outermost && is_own { last.length.get() } else { 0 });
+    let is_whole = end == End::Outermost && is_own;
+    last.reusable.set(if is_whole { last.length.get() } else { 0 });
+    // One with more frames than are stored is not taken over in parts, but may be walked over.
+    let is_deep = end == End::Truncated && last.length.get() == MAX_FRAMES;
+    if !(is_whole || is_deep && is_own) {
+        last.own.set(0);
+    }
     end
 }
 
@@ -86,7 +108,9 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
             }
             let registers = progress.registers;
             let Some(rule) = rules.before(registers.instruction) else { break };
-            let Some(PlainStep { saved, caller }) = caller(registers, rule.plain(), memory) else {
+            let Some(PlainStep { saved, caller }) =
+                caller(registers, rule.plain(), memory, Frame::UNCHANGED)
+            else {
                 break;
             };
             if caller.instruction == 0 || !progress.push(Frame { registers, saved }) {
@@ -117,17 +141,15 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
     Ended { end, is_own: !memory.has_left_own_stack() }
 }
 
-/// A step by a plain rule.
-struct PlainStep {
-    /// The address of the caller's saved frame pointer, or [`Frame::UNCHANGED`].
-    saved: usize,
-    caller: Registers,
-}
-
-/// Returns the caller by a plain rule, and the address of its saved frame pointer. Returns `None`
-/// if the rule does not lead up the stack.
+/// Returns the caller by a plain rule, and the address of its saved frame pointer, which is
+/// `unchanged` if it was not saved. Returns `None` if the rule does not lead up the stack.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn caller(registers: Registers, rule: PlainRule, memory: Memory<'_>) -> Option<PlainStep> {
+fn caller(
+    registers: Registers,
+    rule: PlainRule,
+    memory: Memory<'_>,
+    unchanged: usize,
+) -> Option<PlainStep> {
     let return_at = value(registers, rule.base).wrapping_add(rule.cfa).wrapping_sub(WORD);
     // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
     // return address is read twice.
@@ -135,7 +157,7 @@ fn caller(registers: Registers, rule: PlainRule, memory: Memory<'_>) -> Option<P
     let FrameWords { return_address, saved_at, saved } =
         memory.frame(registers.stack_pointer, return_at, rule.saved)?;
     let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
-    let saved = select_unpredictable(is_saved, saved_at, Frame::UNCHANGED);
+    let saved = select_unpredictable(is_saved, saved_at, unchanged);
     let stack_pointer = return_at + WORD;
     let caller = Registers { stack_pointer, instruction: return_address, frame_pointer };
     Some(PlainStep { saved, caller })
@@ -155,7 +177,8 @@ fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
         // A plain, permanent rule that was not cached yet: as on the fast path.
         Some((Rule::Plain(rule), true))
             if !is_interrupted
-                && let Some(PlainStep { saved, caller }) = caller(registers, rule, memory)
+                && let Some(PlainStep { saved, caller }) =
+                    caller(registers, rule, memory, Frame::UNCHANGED)
                 && caller.instruction != 0 =>
         {
             let position = Position { registers: caller, is_interrupted: false };
@@ -270,7 +293,6 @@ fn value(registers: Registers, base: Base) -> usize {
 mod tests {
     use super::*;
     use crate::mem::sys;
-    use crate::stack::walk::last::{MAX_FRAMES, OWN_FRAMES};
     use crate::stack::walk::{modules, registers};
 
     #[inline(never)]
@@ -278,7 +300,7 @@ mod tests {
         let end = match depth {
             0 => {
                 let own = sys::stack_bounds().expect("a thread has a stack");
-                walk(registers::capture(), own, last, OWN_FRAMES)
+                walk(registers::capture(), own, last)
             }
             _ => walk_at_depth(depth - 1, last),
         };

@@ -11,16 +11,17 @@ use std::slice::Iter;
 mod addresses;
 mod frame;
 mod progress;
+mod retrace;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::frame::Frame;
 pub(crate) use self::progress::{Progress, Reuse};
+pub(crate) use self::retrace::PlainStep;
 use super::memory::CopiedWords;
 use super::registers::Registers;
-use super::rule::WORD;
 use crate::mem::lazy_slice::Zeroed;
-use crate::mem::sys;
+use crate::mem::sys::Comparison;
 use crate::stack::stack_cache::StackHash;
 
 /// The number of frames that a stack stores: the innermost ones.
@@ -28,15 +29,15 @@ pub(crate) const MAX_FRAMES: usize = 128;
 
 /// The last stack of a thread, from the outermost frame inwards.
 pub(crate) struct LastStack {
-    pub(crate) frames: [Cell<Frame>; MAX_FRAMES],
+    pub(crate) frames: [Cell<Frame>; NEW_FRAMES],
     pub(crate) length: Cell<usize>,
     /// The number of outermost frames that the next walk may reuse: all, if the stack is complete
     /// and the thread's own, otherwise 0.
     pub(crate) reusable: Cell<usize>,
     /// The hash that a stack of this thread begins with; empty if it is not known yet.
     pub(crate) seed: Cell<StackHash>,
-    /// The hash of the stack from the outermost frame up to each frame. The first `hashed` are
-    /// valid.
+    /// The hash of the stack from the outermost frame up to each second frame. The first `hashed`
+    /// are valid.
     pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
     pub(crate) hashed: Cell<usize>,
     /// The number of the interned stack up to each frame. The first `interned` are valid.
@@ -45,10 +46,13 @@ pub(crate) struct LastStack {
     /// The index of the innermost opaque frame, or 0.
     opaque: Cell<usize>,
     /// The number of outermost frames around the program: of the C library that has started the
-    /// thread.
+    /// thread. None is opaque.
     around: Cell<usize>,
     /// The hash of these frames.
     hash_around: Cell<StackHash>,
+    /// 1 if the hook's own frame lies inside of the innermost one, so that the next walk may go
+    /// over this stack: all its frames are the thread's own. Otherwise 0.
+    pub(crate) own: Cell<usize>,
     /// The registers where chains of frame pointers end on this thread; zeros if that is not known.
     root: Cell<Registers>,
     /// The frames of the current walk, from the innermost outwards, up to the first reused frame.
@@ -57,8 +61,9 @@ pub(crate) struct LastStack {
     pub(crate) copied: CopiedWords,
 }
 
-/// The innermost frame is the function that captures the registers: the walk drops it. The hook's
-/// other frames, which depend on the build, are dropped when a stack is interned.
+/// The innermost frame is the function that captures the registers. It is no part of the stack,
+/// but the next walk begins at it, too. The hook's other frames, which depend on the build, are
+/// dropped when a stack is interned.
 pub(crate) const OWN_FRAMES: usize = 1;
 
 /// The number of frames that a walk may find.
@@ -80,7 +85,7 @@ impl LastStack {
     #[cfg(test)]
     pub(crate) const fn new() -> Self {
         LastStack {
-            frames: [const { Cell::new(EMPTY_FRAME) }; MAX_FRAMES],
+            frames: [const { Cell::new(EMPTY_FRAME) }; NEW_FRAMES],
             length: Cell::new(0),
             reusable: Cell::new(0),
             seed: Cell::new(StackHash::EMPTY),
@@ -91,6 +96,7 @@ impl LastStack {
             opaque: Cell::new(0),
             around: Cell::new(0),
             hash_around: Cell::new(StackHash::EMPTY),
+            own: Cell::new(0),
             root: Cell::new(EMPTY_FRAME.registers),
             new: [const { Cell::new(EMPTY_FRAME) }; NEW_FRAMES],
             copied: CopiedWords::new(),
@@ -117,25 +123,8 @@ impl LastStack {
         if outermost > from {
             return self.verify_from_inside(from);
         }
-        // In fours, without a branch for each frame.
-        let mut frames = self.frames.get(outermost..=from).unwrap_or(&[]);
-        while let Some((outer, [fourth, third, second, first])) = frames.split_last_chunk::<4>()
-            && let Some(fifth) = outer.last()
-            && (difference(second, first)
-                | difference(third, second)
-                | difference(fourth, third)
-                | difference(fifth, fourth))
-                == 0
-        {
-            frames = outer;
-        }
-        while let Some((inner, outer)) = frames.split_last()
-            && let Some(next) = outer.last()
-            && difference(next, inner) == 0
-        {
-            frames = outer;
-        }
-        outermost + frames.len().saturating_sub(1)
+        outermost
+            + verified(self.frames.get(outermost..=from).unwrap_or(&[])).len().saturating_sub(1)
     }
 
     /// Returns whether the words that lead from a frame to its two outer ones are unchanged, or
@@ -149,7 +138,7 @@ impl LastStack {
         let frames = self.frames.get(..=from).unwrap_or(&[]);
         match frames.split_last_chunk::<3>() {
             Some((_, [third, second, first])) => {
-                difference(second, first) | difference(third, second) == 0
+                compare(second, first).and(compare(third, second)).is_equal()
             }
             None => true,
         }
@@ -162,7 +151,7 @@ impl LastStack {
         let mut verified = from;
         for pair in self.frames.get(..=from).unwrap_or(&[]).windows(2).rev() {
             let [outer, inner] = pair else { break };
-            if inner.get().is_opaque() || difference(outer, inner) != 0 {
+            if inner.get().is_opaque() || !compare(outer, inner).is_equal() {
                 break;
             }
             verified -= 1;
@@ -200,14 +189,16 @@ impl LastStack {
         Some(rest.iter())
     }
 
-    /// Ends a walk: the stack is `same` reused frames and the `walked` frames without the innermost
-    /// `skip`. `has_opaque` states whether one of the walked frames is opaque. Returns whether all
-    /// fit; otherwise the outermost are dropped.
+    /// Ends a walk: the stack is `same` reused frames and the `walked` frames, of which the
+    /// innermost `skip`, at most [`OWN_FRAMES`], are the hook's own. `has_opaque` states whether
+    /// one of the walked frames is opaque. Returns whether all fit; otherwise the outermost are
+    /// dropped.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(&self, same: usize, walked: usize, skip: usize, has_opaque: bool) -> bool {
         let own = skip.min(walked);
-        let new = self.new.get(own..walked).unwrap_or(&[]);
-        let over = (same + new.len()).saturating_sub(MAX_FRAMES);
+        let new = self.new.get(..walked).unwrap_or(&[]);
+        let length = same + new.len() - own;
+        let over = length.saturating_sub(MAX_FRAMES);
         if over > 0 {
             self.drop_outermost(over, same);
         }
@@ -224,24 +215,30 @@ impl LastStack {
             place.set(frame);
             outer = address_of_frame_pointer(place);
         }
-        self.length.set((same + new.len()).min(MAX_FRAMES));
-        let unchanged = if over > 0 { 0 } else { same };
-        self.hashed.set(self.hashed.get().min(unchanged));
-        self.interned.set(self.interned.get().min(unchanged));
-        if self.around.get() > unchanged {
-            // Their hash is no longer of these frames.
-            self.around.set(0);
-        }
+        self.length.set(length.min(MAX_FRAMES));
+        self.own.set(own);
+        self.keep(if over > 0 { 0 } else { same });
         if has_opaque || self.opaque.get() >= same {
             self.find_opaque();
         }
         over == 0
     }
 
+    /// Keeps what is known of the outermost `unchanged` frames, and forgets it of the others.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn keep(&self, unchanged: usize) {
+        self.hashed.set(self.hashed.get().min(unchanged));
+        self.interned.set(self.interned.get().min(unchanged));
+        if self.around.get() > unchanged {
+            // Their hash is no longer of these frames.
+            self.around.set(0);
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn find_opaque(&self) {
-        let frames = self.frames.get(..self.length.get()).unwrap_or(&[]);
+        let frames = self.frames.get(..self.length.get() + self.own.get()).unwrap_or(&[]);
         self.opaque.set(frames.iter().rposition(|frame| frame.get().is_opaque()).unwrap_or(0));
     }
 
@@ -271,6 +268,7 @@ impl LastStack {
         self.hashed.set(0);
         self.interned.set(0);
         self.around.set(0);
+        self.own.set(0);
     }
 
     /// Clears what an earlier thread has left.
@@ -285,6 +283,28 @@ impl LastStack {
         let innermost = self.frames.get(self.length.get().checked_sub(1)?)?;
         Some(innermost.get().address())
     }
+}
+
+/// Returns these frames up to the outermost one that unchanged words lead to from the innermost.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn verified(mut frames: &[Cell<Frame>]) -> &[Cell<Frame>] {
+    // In fours, without a branch for each frame.
+    while let Some((outer, [fourth, third, second, first])) = frames.split_last_chunk::<4>()
+        && let Some(fifth) = outer.last()
+        && compare(second, first)
+            .and(compare(third, second))
+            .and(compare(fourth, third).and(compare(fifth, fourth)))
+            .is_equal()
+    {
+        frames = outer;
+    }
+    while let Some((inner, outer)) = frames.split_last()
+        && let Some(next) = outer.last()
+        && compare(next, inner).is_equal()
+    {
+        frames = outer;
+    }
+    frames
 }
 
 /// Returns the index of the frame with these registers, if it is one of `frames`, which may be
@@ -311,11 +331,9 @@ pub(crate) fn find(registers: Registers, frames: &mut Iter<'_, Cell<Frame>>) -> 
     }
 }
 
-/// Returns 0 if the words that lead from a frame to its outer one are unchanged.
+/// Compares the words that lead from a frame to its outer one with the words of the last walk.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn difference(outer: &Cell<Frame>, inner: &Cell<Frame>) -> usize {
+fn compare(outer: &Cell<Frame>, inner: &Cell<Frame>) -> Comparison {
     let Registers { stack_pointer, instruction, frame_pointer } = outer.get().registers;
-    const RETURN_ADDRESS: isize = -WORD.cast_signed();
-    sys::differing_bits::<RETURN_ADDRESS>(stack_pointer, instruction)
-        | sys::differing_bits::<0>(inner.get().saved, frame_pointer)
+    Comparison::of(inner.get().saved, stack_pointer, [frame_pointer, instruction])
 }

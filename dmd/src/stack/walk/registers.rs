@@ -4,10 +4,11 @@
 /// The registers that identify a frame. Together with the stack's memory they determine all outer
 /// frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct Registers {
     pub(crate) stack_pointer: usize,
-    pub(crate) instruction: usize,
     pub(crate) frame_pointer: usize,
+    pub(crate) instruction: usize,
 }
 
 /// Captures the registers of the function that this is inlined into, with the instruction pointer

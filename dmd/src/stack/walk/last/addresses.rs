@@ -1,7 +1,7 @@
 //! The outer ends of chains of frame pointers, and last stacks of addresses alone: from the
 //! reference unwinder.
 
-use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, difference};
+use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, compare};
 use crate::stack::stack_cache::StackHash;
 use crate::stack::walk::registers::Registers;
 
@@ -16,7 +16,11 @@ impl LastStack {
         let mut frames = self.reusable().iter().map(|frame| frame.get().address()).enumerate();
         let first = frames.find(|(_, address)| !is_of_program(*address));
         let inner = first.and_then(|_| frames.find(|(_, address)| is_of_program(*address)));
-        let around = inner.map_or(0, |(index, _)| index);
+        let mut around = inner.map_or(0, |(index, _)| index);
+        let frames = self.frames.get(..around).unwrap_or(&[]);
+        if frames.iter().any(|frame| frame.get().is_opaque()) {
+            around = 0;
+        }
         self.around.set(around);
         let frames = self.frames.get(..around).unwrap_or(&[]);
         let addresses = frames.iter().rev().map(|frame| frame.get().address());
@@ -29,19 +33,18 @@ impl LastStack {
     /// not lead there by these registers.
     #[inline(always)]
     pub(crate) fn hash_with_around(&self, end: Registers, hash: StackHash) -> Option<StackHash> {
-        let around = self.reusable().get(..self.around.get())?;
-        let (innermost, mut rest) = around.split_last()?;
-        if innermost.get().registers != end {
+        let mut around = self.reusable().get(..self.around.get())?.iter();
+        let mut inner = around.next_back()?;
+        if inner.get().registers != end {
             return None;
         }
-        let mut inner = innermost;
-        while let Some((outer, further)) = rest.split_last() {
-            if inner.get().is_opaque() || difference(outer, inner) != 0 {
+        for outer in around.rev() {
+            if !compare(outer, inner).is_equal() {
                 return None;
             }
-            (inner, rest) = (outer, further);
+            inner = outer;
         }
-        (!inner.get().is_opaque()).then(|| hash.with_outer(self.hash_around.get()))
+        Some(hash.with_outer(self.hash_around.get()))
     }
 
     /// Returns whether all chains of frame pointers on this thread end at these registers.
@@ -69,5 +72,6 @@ impl LastStack {
         self.hashed.set(0);
         self.interned.set(0);
         self.around.set(0);
+        self.own.set(0);
     }
 }

@@ -3,13 +3,19 @@
 use crate::stack::walk::registers::Registers;
 
 /// A frame, and where its caller's frame pointer was saved.
+///
+/// The two registers that are compared with words of the stack are in one half of it, for one
+/// instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(16))]
 pub(crate) struct Frame {
-    pub(crate) registers: Registers,
     /// The address of the caller's saved frame pointer, or one of the constants below, which are no
     /// addresses.
     pub(crate) saved: usize,
+    pub(crate) registers: Registers,
 }
+
+const _: () = assert!(size_of::<Frame>() == 32);
 
 impl Frame {
     /// The frame pointer was not saved. In a committed stack the address of the outer frame's own

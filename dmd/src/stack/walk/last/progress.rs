@@ -36,7 +36,16 @@ impl<'thread> Progress<'thread> {
     /// Begins at the frame with these registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(registers: Registers, last: &'thread LastStack) -> Self {
-        let (left, places) = (last.reusable().iter(), last.places(0));
+        Self::go_on(registers, last, last.places(0))
+    }
+
+    /// Goes on at the frame with these registers. The frames before are in the places before these.
+    pub(super) fn go_on(
+        registers: Registers,
+        last: &'thread LastStack,
+        places: Iter<'thread, Cell<Frame>>,
+    ) -> Self {
+        let left = last.reusable().iter();
         Progress { last, registers, left, places, same: 0, has_opaque: false }
     }
 
@@ -92,8 +101,8 @@ impl<'thread> Progress<'thread> {
         self.left = self.last.reusable().iter();
     }
 
-    /// Commits the frames to the last stack, without the innermost `skip`. Returns whether all fit;
-    /// otherwise the outermost are dropped.
+    /// Commits the frames to the last stack, of which the innermost `skip` are the hook's own.
+    /// Returns whether all fit; otherwise the outermost are dropped.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(&self, skip: usize) -> bool {
         self.last.commit(self.same, self.found(), skip, self.has_opaque)

@@ -199,3 +199,128 @@ fn the_hash_of_the_frames_around_the_program_is_of_these_frames() {
     assert_eq!(last.hash_with_around(end, hash), None);
     assert_eq!(last.around.get(), 0);
 }
+
+/// Walks over the last stack from the innermost frame, and commits the frames. Returns the number
+/// of steps, and whether the way over the last stack led to the end.
+fn retrace(stack: &Stack, last: &LastStack) -> (usize, bool) {
+    let steps = Cell::new(0);
+    let step = |from: Registers, unchanged: usize| {
+        steps.set(steps.get() + 1);
+        let index = (from.stack_pointer - stack.words.as_ptr().addr()) / (4 * size_of::<usize>());
+        // The second word of a frame is 1 if it is twice as big.
+        let outer = index + 1 + stack.words[4 * index + 1].get();
+        let code = stack.words.get(4 * outer - 1)?.get();
+        let saves = index.is_multiple_of(2);
+        let frame_pointer = if saves { stack.words[4 * index].get() } else { from.frame_pointer };
+        let saved = if saves { stack.frame(index, 0, saves).saved } else { unchanged };
+        let caller = Registers { frame_pointer, ..stack.frame(outer, code, false).registers };
+        (code != 0).then_some(PlainStep { saved, caller })
+    };
+    let here = stack.frame(0, 1, false).registers;
+    let Some(mut progress) = last.retrace(here, step) else { return (steps.get(), true) };
+    while !matches!(progress.reuse(), Reuse::Rest) {
+        let Some(PlainStep { saved, caller }) = step(progress.registers, Frame::UNCHANGED) else {
+            let registers = progress.registers;
+            assert!(progress.push(Frame { registers, saved: Frame::UNCHANGED }));
+            break;
+        };
+        assert!(progress.push(Frame { registers: progress.registers, saved }));
+        progress.registers = caller;
+    }
+    progress.commit(OWN_FRAMES);
+    last.reusable.set(last.length.get());
+    (steps.get(), false)
+}
+
+#[test]
+fn a_walk_over_the_last_stack_steps_where_it_has_changed() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 0]);
+    assert_eq!(retrace(&stack, &last), (10, false));
+    let all = [10, 20, 30, 40, 50, 60, 70, 80, 90];
+    assert_eq!(addresses(&last), all);
+    for known in [&last.hashed, &last.interned] {
+        known.set(9);
+    }
+    assert_eq!((retrace(&stack, &last), last.hashed.get()), ((0, true), 9));
+    for changed in 0..9 {
+        let word = &stack.words[4 * changed + 3];
+        let before = word.replace(5);
+        let mut expected = all;
+        expected[changed] = 5;
+        // One step to the changed frame, and one from it.
+        assert_eq!((retrace(&stack, &last).0, addresses(&last)), (2, expected.to_vec()));
+        assert!(last.hashed.get() <= 8 - changed && last.interned.get() <= 8 - changed);
+        word.set(before);
+        retrace(&stack, &last);
+        assert_eq!(addresses(&last), all);
+        last.hashed.set(9);
+    }
+}
+
+#[test]
+fn a_walk_over_the_last_stack_sees_saved_frame_pointers() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 0]);
+    retrace(&stack, &last);
+    // All outer frames get another frame pointer, up to the next one that saves it.
+    stack.words[4 * 4].set(7);
+    assert_eq!(retrace(&stack, &last), (3, true));
+    let frame_pointer = |index: usize| last.frames[index].get().registers.frame_pointer;
+    assert_eq!([2, 3, 4, 5].map(frame_pointer), [0, 7, 7, 0]);
+    assert_eq!(retrace(&stack, &last), (0, true));
+    stack.words[4 * 4].set(0);
+    retrace(&stack, &last);
+    assert_eq!([2, 3, 4, 5].map(frame_pointer), [0; 4]);
+}
+
+#[test]
+fn a_walk_leaves_the_last_stack_where_frames_lie_elsewhere() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 0]);
+    retrace(&stack, &last);
+    stack.words[4 * 3 + 1].set(1);
+    // The caller's return address is another word of the stack.
+    for word in [&stack.words[4 * 3 + 3], &stack.words[4 * 4 + 3]] {
+        word.set(word.get() + 1);
+    }
+    assert_eq!(retrace(&stack, &last), (2, false));
+    assert_eq!(addresses(&last), [10, 20, 30, 51, 60, 70, 80, 90]);
+    assert_eq!(retrace(&stack, &last), (0, true));
+    stack.words[4 * 3 + 1].set(0);
+    stack.words[4 * 4 + 3].set(52);
+    assert!(!retrace(&stack, &last).1);
+    assert_eq!(addresses(&last), [10, 20, 30, 41, 52, 60, 70, 80, 90]);
+}
+
+#[test]
+fn a_walk_over_the_last_stack_ends_at_an_opaque_frame() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 0]);
+    retrace(&stack, &last);
+    let fourth = last.frames[3].get();
+    last.frames[3].set(Frame { saved: Frame::OPAQUE, ..fourth });
+    last.opaque.set(3);
+    let (steps, is_whole) = retrace(&stack, &last);
+    assert!(steps > 0 && !is_whole);
+    assert_eq!(addresses(&last), [10, 20, 30, 40, 50, 60, 70, 80, 90]);
+    // The hook's own frame.
+    let own = last.frames[9].get();
+    last.frames[9].set(Frame { saved: Frame::OPAQUE, ..own });
+    last.find_opaque();
+    assert_eq!(last.opaque.get(), 9);
+    let (steps, is_whole) = retrace(&stack, &last);
+    assert!(steps > 0 && !is_whole);
+    assert_eq!(addresses(&last), [10, 20, 30, 40, 50, 60, 70, 80, 90]);
+}
+
+#[test]
+fn a_walk_over_a_stack_that_is_not_the_threads_own_does_not_begin() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 0]);
+    retrace(&stack, &last);
+    last.own.set(0);
+    let no_step = |_, _| None;
+    let here = stack.frame(0, 1, false).registers;
+    assert!(last.retrace(here, no_step).is_some_and(|progress| progress.registers == here));
+}
