@@ -55,7 +55,7 @@ pub(crate) struct ClaimBuffer {
     granule: Granule,
     /// The epoch that began with the collection. Blocks of it are not part of the collection.
     epoch: Epoch,
-    packed: RefCell<PackedClaims>,
+    packed: PackedClaims,
     /// Bytes of claims that do not fit into 32 bits.
     large: RefCell<PageList<usize>>,
     /// The number of claims that were dropped because memory was short.
@@ -128,7 +128,7 @@ impl ClaimBuffer {
         ClaimBuffer {
             granule,
             epoch,
-            packed: RefCell::new(PackedClaims::with_room(blocks)),
+            packed: PackedClaims::with_room(blocks),
             large: RefCell::new(PageList::new()),
             lost: Cell::new(0),
             claimants: Claimants::with_limit(MAX_CLAIMANTS),
@@ -141,8 +141,8 @@ impl ClaimBuffer {
 
     /// Sorts the claims by address.
     pub(crate) fn into_log(self) -> ClaimLog {
-        let packed = self.packed.into_inner();
-        let mut lost = self.lost.get() + packed.lost();
+        let (packed, lost) = self.packed.into_words();
+        let mut lost = self.lost.get() + lost;
         let regions = ByRegion::group(packed.iter());
         if regions.is_none() {
             lost += packed.iter().count();
@@ -160,14 +160,22 @@ impl ClaimBuffer {
         }
     }
 
+    /// Adds a claim of a block that was found by its size. Returns its usable bytes.
+    // Not inlined: the quick way has no calls then, and saves no registers.
+    #[cold]
+    #[inline(never)]
+    fn push_small(&self, start: usize, block: SmallBlock, claimant: Claimant) -> usize {
+        self.push(start, block.usable, claimant, self.old_flag(Some(block.packed)));
+        block.usable
+    }
+
     /// Adds a claim, in one word if it fits.
-    #[inline]
     fn push(&self, address: usize, bytes: usize, claimant: Claimant, flags: u64) {
-        let Some(claimant) = self.claimants.id(claimant) else { return self.count_lost() };
-        match ShortClaim::of(address, bytes, claimant, flags) {
-            // `push` counts a claim that is lost.
-            Some(short) => _ = self.packed.borrow_mut().push(short),
-            None => self.push_long(address, bytes, claimant, flags),
+        let Some(id) = self.claimants.id(claimant) else { return self.count_lost() };
+        self.claimants.set_last(claimant, id);
+        match ShortClaim::of(address, bytes, id, flags) {
+            Some(short) => self.packed.push(short),
+            None => self.push_long(address, bytes, id, flags),
         }
     }
 
@@ -178,9 +186,7 @@ impl ClaimBuffer {
         else {
             return self.count_lost();
         };
-        let claim = [address as u64, second_word(bytes, claimant, flags)];
-        // `push_long` counts a claim that is lost.
-        let _ = self.packed.borrow_mut().push_long(claim);
+        self.packed.push_long([address as u64, second_word(bytes, claimant, flags)]);
     }
 
     /// Stores a large number of bytes, and returns its index with the flag `LARGE`.
@@ -198,7 +204,12 @@ impl ClaimBuffer {
     /// Returns the flag `OLD` if the block was allocated before the collection.
     #[inline]
     fn old_flag(&self, packed: Option<PackedBlock>) -> u64 {
-        if packed.is_some_and(|packed| packed.epoch() != self.epoch) { OLD } else { 0 }
+        if packed.is_some_and(|packed| self.is_old(packed)) { OLD } else { 0 }
+    }
+
+    #[inline]
+    fn is_old(&self, packed: PackedBlock) -> bool {
+        packed.epoch() != self.epoch
     }
 
     #[cold]
@@ -222,9 +233,19 @@ impl Recorder for ClaimBuffer {
 
     fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
         let start = sys::untagged(start);
-        let SmallBlock { usable, packed } = BLOCKS.find_small(self.granule, start, size)?;
-        self.push(start, usable, claimant, self.old_flag(Some(packed)));
-        Some(usable)
+        // Constants, which take fewer instructions.
+        let block = if self.granule == Granule::OF_32 {
+            BLOCKS.find_small(Granule::OF_32, start, size)?
+        } else {
+            BLOCKS.find_small(Granule::OF_16, start, size)?
+        };
+        let bits = self.claimants.bits_of_last(claimant);
+        let is_old = self.is_old(block.packed);
+        let short = bits.and_then(|bits| ShortClaim::right(start, block.usable, bits, is_old));
+        if short.is_some_and(|short| self.packed.push_quickly(short)) {
+            return Some(block.usable);
+        }
+        Some(self.push_small(start, block, claimant))
     }
 
     fn visits(&self, field: &'static Field, address: usize, size: usize) {
@@ -246,12 +267,12 @@ impl Recorder for ClaimBuffer {
     }
 
     fn position(&self) -> Position {
-        let claims = self.packed.borrow().position();
+        let claims = self.packed.position();
         Position { claims, reached: self.roots.borrow().len() }
     }
 
     fn roll_back(&self, position: Position) {
-        self.packed.borrow_mut().truncate(position.claims);
+        self.packed.truncate(position.claims);
         self.roots.borrow_mut().truncate(position.reached);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use futex::Futex;
 #[cfg(test)]
 pub(crate) use memory::shortage;
 pub(crate) use memory::{
-    ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch,
+    ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge,
     prefetch_to_write, unmap, untagged,
 };
 pub(crate) use modules::{

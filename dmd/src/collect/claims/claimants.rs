@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use memreport::__private::Claimant;
 use memreport::Field;
 
+use super::packed::ClaimantBits;
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 
@@ -19,6 +20,11 @@ pub(crate) struct Claimants {
     limit: u32,
     /// A direct-mapped cache of recent claimants, indexed by the field's address.
     recent: [Cell<Recent>; 64],
+    /// The claimant of the last claim: the address of its field, its reporter, and its bits in
+    /// claims.
+    last_field: Cell<usize>,
+    last_reporter: Cell<u32>,
+    last_bits: Cell<ClaimantBits>,
 }
 
 /// The claimants by number.
@@ -46,13 +52,16 @@ impl Claimants {
             list: RefCell::new(List { numbers: LocalInterner::new(), fields: PageList::new() }),
             limit,
             recent: std::array::from_fn(|_| Cell::new(unused)),
+            last_field: Cell::new(usize::MAX),
+            last_reporter: Cell::new(0),
+            last_bits: Cell::new(ClaimantBits::ZERO),
         }
     }
 
     /// Returns the number of a claimant; `None` if memory is short or the limit is reached.
     #[inline]
     pub(crate) fn id(&self, claimant: Claimant) -> Option<ClaimantId> {
-        let field = claimant.field.map_or(0, |field| std::ptr::from_ref(field).addr());
+        let field = address(claimant.field);
         let slot = &self.recent[field / align_of::<Field>() % self.recent.len()];
         let recent = slot.get();
         if recent.field == field && recent.reporter == claimant.reporter {
@@ -61,6 +70,25 @@ impl Claimants {
         let id = self.find_or_insert(claimant, field)?;
         slot.set(Recent { field, reporter: claimant.reporter, id });
         Some(id)
+    }
+
+    /// Returns the bits of a claimant in short claims, if it is the last one.
+    #[inline(always)]
+    pub(crate) fn bits_of_last(
+        &self,
+        Claimant { field, reporter }: Claimant,
+    ) -> Option<ClaimantBits> {
+        let is_last =
+            self.last_field.get() == address(field) && self.last_reporter.get() == reporter;
+        is_last.then(|| self.last_bits.get())
+    }
+
+    /// Makes a claimant the last one.
+    pub(crate) fn set_last(&self, Claimant { field, reporter }: Claimant, id: ClaimantId) {
+        let bits = ClaimantBits::of(id);
+        self.last_field.set(if bits.is_some() { address(field) } else { usize::MAX });
+        self.last_reporter.set(reporter);
+        self.last_bits.set(bits.unwrap_or(ClaimantBits::ZERO));
     }
 
     #[cold]
@@ -85,4 +113,10 @@ impl Claimants {
         let field = list.fields.as_slice().get(number as usize).copied().flatten();
         Claimant { reporter: reporter.map_or(0, |(reporter, _)| *reporter), field }
     }
+}
+
+/// Returns the address of a field; 0 for none.
+#[inline(always)]
+fn address(field: Option<&'static Field>) -> usize {
+    field.map_or(0, |field| std::ptr::from_ref(field).addr())
 }

@@ -1,6 +1,7 @@
 //! Claims in the order in which they are made, nearly all in one word.
 //!
-//! The time of a collection is mostly the memory traffic of its claims, hence one word.
+//! The time of a collection is mostly the memory traffic of its claims, hence one word. The newest
+//! claims are in a batch that stays in the processor's first cache, and are appended together.
 //!
 //! ```text
 //! a short claim  bits 0-28    the address within its region, divided by 8
@@ -13,6 +14,9 @@
 //! a long claim   bits 62-63   2, followed by the two words of the claim
 //! ```
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
+
+use std::array::from_fn;
+use std::cell::{Cell, RefCell};
 
 use super::claimants::ClaimantId;
 use super::words::{self, ClaimWords};
@@ -38,12 +42,20 @@ const REGION: u64 = 3;
 /// A region that contains no address.
 const NO_REGION: u64 = u64::MAX;
 
+/// The number of words of a batch.
+const BATCH: usize = 64;
+
 /// Packed claims in the order in which they were made.
 #[derive(Debug)]
 pub(crate) struct PackedClaims {
-    words: PageList<u64>,
+    /// The newest words, of which `batched` are in use. Invariant: a claim is in one batch.
+    batch: [Cell<u64>; BATCH],
+    batched: Cell<usize>,
+    words: RefCell<PageList<u64>>,
     /// The region of the last short claim.
-    region: u64,
+    region: Cell<u64>,
+    /// The number of claims that were lost because memory was short.
+    lost: Cell<usize>,
 }
 
 /// A claim in one word, and its region.
@@ -51,6 +63,20 @@ pub(crate) struct PackedClaims {
 pub(crate) struct ShortClaim {
     region: u64,
     word: u64,
+}
+
+/// The bits of short claims that are equal for all claims of a claimant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClaimantBits(u64);
+
+impl ClaimantBits {
+    pub(crate) const ZERO: Self = ClaimantBits(0);
+
+    /// Returns the bits; `None` if the number does not fit.
+    pub(crate) fn of(claimant: ClaimantId) -> Option<Self> {
+        let number = u64::from(claimant.0);
+        (number >> CLAIMANT_BITS == 0).then_some(ClaimantBits(number << CLAIMANT_SHIFT))
+    }
 }
 
 impl ShortClaim {
@@ -63,16 +89,27 @@ impl ShortClaim {
         claimant: ClaimantId,
         flags: u64,
     ) -> Option<Self> {
-        let (address, bytes, claimant) = (address as u64, bytes as u64, u64::from(claimant.0));
-        let is_aligned = address & ((1 << ALIGNMENT_BITS) - 1) == 0;
-        let is_short = bytes >> BYTES_BITS == 0 && claimant >> CLAIMANT_BITS == 0;
-        if !is_aligned || !is_short || flags & !words::OLD != 0 {
+        if flags & !words::OLD != 0 {
+            return None;
+        }
+        Self::right(address, bytes, ClaimantBits::of(claimant)?, flags != 0)
+    }
+
+    /// Packs a claim that is not wrong into one word; `None` if it does not fit.
+    #[inline(always)]
+    pub(crate) fn right(
+        address: usize,
+        bytes: usize,
+        ClaimantBits(claimant): ClaimantBits,
+        is_old: bool,
+    ) -> Option<Self> {
+        let (address, bytes) = (address as u64, bytes as u64);
+        // One comparison for both.
+        if address & ((1 << ALIGNMENT_BITS) - 1) | bytes >> BYTES_BITS != 0 {
             return None;
         }
         let within = (address & ((1 << REGION_BITS) - 1)) >> ALIGNMENT_BITS;
-        let old_bit = u64::from(flags != 0);
-        let word =
-            within | bytes << BYTES_SHIFT | old_bit << OLD_SHIFT | claimant << CLAIMANT_SHIFT;
+        let word = within | bytes << BYTES_SHIFT | u64::from(is_old) << OLD_SHIFT | claimant;
         Some(ShortClaim { region: address >> REGION_BITS, word })
     }
 }
@@ -80,54 +117,102 @@ impl ShortClaim {
 impl PackedClaims {
     /// Creates a list with room for so many short claims.
     pub(crate) fn with_room(claims: usize) -> Self {
-        PackedClaims { words: PageList::with_capacity(claims), region: NO_REGION }
-    }
-
-    /// Adds a claim. If memory is short, counts it as lost and returns false.
-    #[inline]
-    pub(crate) fn push(&mut self, short: ShortClaim) -> bool {
-        if short.region == self.region {
-            self.words.push_prefetched(short.word)
-        } else {
-            self.push_in_new_region(short)
+        PackedClaims {
+            batch: [const { Cell::new(0) }; BATCH],
+            batched: Cell::new(0),
+            words: RefCell::new(PageList::with_capacity(claims)),
+            region: Cell::new(NO_REGION),
+            lost: Cell::new(0),
         }
     }
 
-    #[cold]
-    fn push_in_new_region(&mut self, short: ShortClaim) -> bool {
-        let pushed = self.words.push_all(&[REGION << FORM_SHIFT | short.region, short.word]);
-        if pushed {
-            self.region = short.region;
+    /// Adds a claim, if it is in the region of the last one and the batch has a place. Returns
+    /// whether that is so.
+    #[inline(always)]
+    pub(crate) fn push_quickly(&self, short: ShortClaim) -> bool {
+        let batched = self.batched.get();
+        match self.batch.get(batched) {
+            Some(place) if short.region == self.region.get() => {
+                place.set(short.word);
+                self.batched.set(batched + 1);
+                true
+            }
+            _ => false,
         }
-        pushed
     }
 
-    /// Adds a claim that does not fit into one word. If memory is short, counts it as lost and
-    /// returns false.
+    /// Adds a claim. If memory is short, it may be lost, and is counted.
+    pub(crate) fn push(&self, short: ShortClaim) {
+        self.make_room(2);
+        // Also if the batch was lost.
+        if short.region != self.region.get() {
+            self.push_word(REGION << FORM_SHIFT | short.region);
+            self.region.set(short.region);
+        }
+        self.push_word(short.word);
+    }
+
+    /// Adds a claim that does not fit into one word. If memory is short, it may be lost, and is
+    /// counted.
     #[cold]
-    pub(crate) fn push_long(&mut self, claim: ClaimWords) -> bool {
-        self.words.push_all(&[LONG << FORM_SHIFT, claim[0], claim[1]])
+    pub(crate) fn push_long(&self, claim: ClaimWords) {
+        self.make_room(3);
+        [LONG << FORM_SHIFT, claim[0], claim[1]].into_iter().for_each(|word| self.push_word(word));
+    }
+
+    fn push_word(&self, word: u64) {
+        if let Some(place) = self.batch.get(self.batched.get()) {
+            place.set(word);
+            self.batched.set(self.batched.get() + 1);
+        }
+    }
+
+    /// Appends the batch to the list, if it has no place for so many words.
+    fn make_room(&self, words: usize) {
+        if self.batched.get() + words > BATCH {
+            self.flush();
+        }
+    }
+
+    /// Appends the batch to the list. If memory is short, its claims are lost, and are counted.
+    fn flush(&self) {
+        let batch: [u64; BATCH] = from_fn(|at| self.batch[at].get());
+        let batch = batch.get(..self.batched.replace(0)).unwrap_or(&[]);
+        if !self.words.borrow_mut().push_all(batch) {
+            let claims = Unpacked { words: batch.iter(), region: 0 };
+            self.lost.set(self.lost.get() + claims.count());
+            // The words of a region may be among them.
+            self.region.set(NO_REGION);
+        }
     }
 
     /// Returns the position of the next claim, for [`truncate`](Self::truncate).
     pub(crate) fn position(&self) -> usize {
-        self.words.as_slice().len()
+        self.words.borrow().as_slice().len() + self.batched.get()
     }
 
     /// Removes the claims from this position on.
-    pub(crate) fn truncate(&mut self, position: usize) {
-        self.words.truncate(position);
-        self.region = NO_REGION;
+    pub(crate) fn truncate(&self, position: usize) {
+        self.flush();
+        self.words.borrow_mut().truncate(position);
+        self.region.set(NO_REGION);
     }
 
-    /// Returns the number of claims that were lost because memory was short.
-    pub(crate) fn lost(&self) -> usize {
-        self.words.lost
+    /// Returns the packed claims, and the number of those that were lost because memory was short.
+    pub(crate) fn into_words(self) -> (PackedWords, usize) {
+        self.flush();
+        (PackedWords(self.words.into_inner()), self.lost.get())
     }
+}
 
+/// The words of packed claims.
+#[derive(Debug)]
+pub(crate) struct PackedWords(PageList<u64>);
+
+impl PackedWords {
     /// Unpacks the claims in their order.
     pub(crate) fn iter(&self) -> Unpacked<'_> {
-        Unpacked { words: self.words.as_slice().iter(), region: 0 }
+        Unpacked { words: self.0.as_slice().iter(), region: 0 }
     }
 }
 
@@ -169,12 +254,13 @@ impl Unpacked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mem::sys::shortage;
 
     #[test]
     fn packing_and_unpacking_round_trips() {
         let addresses = [0x10, 0x7fff_ffff_fff8, 0x7fff_0000_0000, 0x18, 0x1c, usize::MAX, 0x20];
         let claimants = [0, 1, (1 << CLAIMANT_BITS) - 1, 1 << CLAIMANT_BITS].map(ClaimantId);
-        let mut packed = PackedClaims::with_room(10);
+        let packed = PackedClaims::with_room(10);
         let (mut expected, mut shorts) = (Vec::new(), 0);
         for address in addresses {
             for bytes in [0, 24, (1 << BYTES_BITS) - 1, 1 << BYTES_BITS] {
@@ -184,29 +270,46 @@ mod tests {
                     match ShortClaim::of(address, bytes, claimant, flags) {
                         Some(short) => {
                             shorts += 1;
-                            assert!(packed.push(short));
+                            packed.push(short);
                         }
-                        None => assert!(packed.push_long(claim)),
+                        None => packed.push_long(claim),
                     }
                 }
             }
         }
         assert_eq!(shorts, 5 * 3 * 2, "aligned, few bytes, a small claimant number, nothing wrong");
+        assert!(expected.len() > BATCH);
+        let (packed, lost) = packed.into_words();
         assert_eq!(packed.iter().collect::<Vec<_>>(), expected);
-        assert_eq!(packed.lost(), 0);
+        assert_eq!(lost, 0);
     }
 
     #[test]
     fn after_a_roll_back_a_region_is_written_again() {
         let short = |address| ShortClaim::of(address, 8, ClaimantId(1), 0).unwrap();
-        let mut packed = PackedClaims::with_room(0);
+        let packed = PackedClaims::with_room(0);
         packed.push(short(0x1_0000_0000));
         let position = packed.position();
         packed.push(short(0x2_0000_0000));
         packed.truncate(position);
         packed.push(short(0x2_0000_0010));
         packed.push(short(0x1_0000_0020));
-        let addresses: Vec<_> = packed.iter().map(|claim| claim[0]).collect();
+        let addresses: Vec<_> = packed.into_words().0.iter().map(|claim| claim[0]).collect();
         assert_eq!(addresses, [0x1_0000_0000, 0x2_0000_0010, 0x1_0000_0020]);
+    }
+
+    #[test]
+    fn batches_that_are_lost_are_counted_and_later_claims_are_right() {
+        let packed = PackedClaims::with_room(0);
+        let short = |at: usize| ShortClaim::of(0x7_0000_0000 + 8 * at, 8, ClaimantId(1), 0);
+        let push = |at: usize| packed.push(short(at).expect("it is short"));
+        shortage::run(|| (0..200).for_each(push));
+        (200..300).for_each(push);
+        let (words, lost) = packed.into_words();
+        let addresses: Vec<_> = words.iter().map(|claim| claim[0]).collect();
+        let first = 300 - addresses.len();
+        assert!((128..=200).contains(&lost) && first == lost, "{lost} {first}");
+        let expected = (first..300).map(|at| 0x7_0000_0000 + 8 * at as u64);
+        assert!(addresses.into_iter().eq(expected));
     }
 }

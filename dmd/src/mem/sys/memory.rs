@@ -103,18 +103,6 @@ pub(crate) unsafe fn unmap(pages: NonNull<u8>, bytes: usize) {
     unsafe { libc::munmap(pages.as_ptr().cast(), bytes) };
 }
 
-/// Prefetches the cache line at this address, which need not be mapped.
-#[inline]
-pub(crate) fn prefetch<T>(address: *const T) {
-    #[cfg(all(not(miri), target_arch = "x86_64"))]
-    // SAFETY: a prefetch is a hint: it reads no value, and ignores an unmapped address.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(any(miri, not(target_arch = "x86_64")))]
-    let _ = address;
-}
-
 /// Prefetches the cache line at this address to write to it: other processors drop their copies.
 #[inline]
 pub(crate) fn prefetch_to_write<T>(address: *const T) {

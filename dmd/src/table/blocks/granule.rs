@@ -9,6 +9,10 @@ pub(crate) struct Granule {
 }
 
 impl Granule {
+    /// The two granules.
+    pub(crate) const OF_16: Self = Self::of_spacing(16);
+    pub(crate) const OF_32: Self = Self::of_spacing(32);
+
     /// Returns the granule for an allocator whose blocks are at least this many bytes apart: 16 or
     /// 32.
     pub(crate) const fn of_spacing(bytes: usize) -> Self {
