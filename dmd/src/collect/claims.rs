@@ -2,7 +2,7 @@
 //! address.
 //!
 //! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two
-//! words), `packed` (most claims in one word), then this file.
+//! words), `packed` (most claims in one word), `last_claimant` (for the quick way), then this file.
 //!
 //! Invariant: claims of one address keep the order in which they were made. The first claim of a
 //! block decides whether later ones are double reports.
@@ -10,6 +10,7 @@
 pub(crate) mod claimants;
 pub(crate) mod words;
 mod packed;
+mod last_claimant;
 
 use std::cell::{Cell, RefCell};
 
@@ -19,6 +20,7 @@ use memreport::__private::{
 use memreport::Field;
 
 use self::claimants::{ClaimantId, Claimants};
+use self::last_claimant::LastClaimant;
 use self::packed::{PackedClaims, ShortClaim};
 use self::words::{
     CLAIMANT_SHIFT, ClaimWords, LARGE, MAX_CLAIMANTS, OLD, ResolvedClaim, WRONG_KINDS, WRONG_SHIFT,
@@ -61,6 +63,7 @@ pub(crate) struct ClaimBuffer {
     /// The number of claims that were dropped because memory was short.
     lost: Cell<usize>,
     claimants: Claimants,
+    last: LastClaimant,
     fields: RefCell<Fields>,
     recent_fields: RecentFields,
     skipped: RefCell<SkippedPointers>,
@@ -132,6 +135,7 @@ impl ClaimBuffer {
             large: RefCell::new(PageList::new()),
             lost: Cell::new(0),
             claimants: Claimants::with_limit(MAX_CLAIMANTS),
+            last: LastClaimant::none(),
             fields: RefCell::new(Fields { indexes: LocalInterner::new(), list: PageList::new() }),
             recent_fields: RecentFields::empty(),
             skipped: RefCell::new(SkippedPointers::new(granule)),
@@ -172,7 +176,7 @@ impl ClaimBuffer {
     /// Adds a claim, in one word if it fits.
     fn push(&self, address: usize, bytes: usize, claimant: Claimant, flags: u64) {
         let Some(id) = self.claimants.id(claimant) else { return self.count_lost() };
-        self.claimants.set_last(claimant, id);
+        self.last.set(claimant, id);
         match ShortClaim::of(address, bytes, id, flags) {
             Some(short) => self.packed.push(short),
             None => self.push_long(address, bytes, id, flags),
@@ -239,7 +243,7 @@ impl Recorder for ClaimBuffer {
         } else {
             BLOCKS.find_small(Granule::OF_16, start, size)?
         };
-        let bits = self.claimants.bits_of_last(claimant);
+        let bits = self.last.bits(claimant);
         let is_old = self.is_old(block.packed);
         let short = bits.and_then(|bits| ShortClaim::right(start, block.usable, bits, is_old));
         if short.is_some_and(|short| self.packed.push_quickly(short)) {

@@ -5,7 +5,6 @@ use std::cell::{Cell, RefCell};
 use memreport::__private::Claimant;
 use memreport::Field;
 
-use super::packed::ClaimantBits;
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 
@@ -20,11 +19,6 @@ pub(crate) struct Claimants {
     limit: u32,
     /// A direct-mapped cache of recent claimants, indexed by the field's address.
     recent: [Cell<Recent>; 64],
-    /// The claimant of the last claim: the address of its field, its reporter, and its bits in
-    /// claims.
-    last_field: Cell<usize>,
-    last_reporter: Cell<u32>,
-    last_bits: Cell<ClaimantBits>,
 }
 
 /// The claimants by number.
@@ -52,9 +46,6 @@ impl Claimants {
             list: RefCell::new(List { numbers: LocalInterner::new(), fields: PageList::new() }),
             limit,
             recent: std::array::from_fn(|_| Cell::new(unused)),
-            last_field: Cell::new(usize::MAX),
-            last_reporter: Cell::new(0),
-            last_bits: Cell::new(ClaimantBits::ZERO),
         }
     }
 
@@ -70,25 +61,6 @@ impl Claimants {
         let id = self.find_or_insert(claimant, field)?;
         slot.set(Recent { field, reporter: claimant.reporter, id });
         Some(id)
-    }
-
-    /// Returns the bits of a claimant in short claims, if it is the last one.
-    #[inline(always)]
-    pub(crate) fn bits_of_last(
-        &self,
-        Claimant { field, reporter }: Claimant,
-    ) -> Option<ClaimantBits> {
-        let is_last =
-            self.last_field.get() == address(field) && self.last_reporter.get() == reporter;
-        is_last.then(|| self.last_bits.get())
-    }
-
-    /// Makes a claimant the last one.
-    pub(crate) fn set_last(&self, Claimant { field, reporter }: Claimant, id: ClaimantId) {
-        let bits = ClaimantBits::of(id);
-        self.last_field.set(if bits.is_some() { address(field) } else { usize::MAX });
-        self.last_reporter.set(reporter);
-        self.last_bits.set(bits.unwrap_or(ClaimantBits::ZERO));
     }
 
     #[cold]
@@ -117,6 +89,6 @@ impl Claimants {
 
 /// Returns the address of a field; 0 for none.
 #[inline(always)]
-fn address(field: Option<&'static Field>) -> usize {
+pub(super) fn address(field: Option<&'static Field>) -> usize {
     field.map_or(0, |field| std::ptr::from_ref(field).addr())
 }
