@@ -133,9 +133,9 @@ fn cycles_that_nothing_holds_are_leaks_and_others_are_not() {
         circle.count
     };
     assert_eq!(of_people(HandleCount::Leaked, 2, 100_000), 10);
-    // A handle on the stack of `main` counts for each of these.
-    assert_eq!(of_people(HandleCount::Outside(1), 2, 12_000), 1);
-    assert_eq!(of_people(HandleCount::Outside(1), 1, 800), 1);
+    // The others have a handle on the stack of `main`, which is in the scan.
+    let is_held = |handles| matches!(handles, HandleCount::Outside(_));
+    assert!(!circles.iter().any(|circle| is_held(circle.handles)), "{circles:#?}");
 }
 
 #[test]

@@ -30,4 +30,5 @@ mod steady;
 mod suggestions;
 mod timeline;
 mod unreported;
+mod waiting;
 mod whole_recordings;

@@ -151,8 +151,14 @@ impl<'d> StackPlaces<'d> {
         let name = place.name.as_deref().filter(|_| !place.is_static())?;
         let (what, number) = name.rsplit_once(" of thread ")?;
         let thread: u64 = number.parse().ok()?;
-        let extent = self.threads.get(&thread)?;
         let at = place.offset;
+        let extent = self.threads.get(&thread);
+        // Threads whose frames are not known are named alike, if those of another are.
+        if extent.is_none() && self.frames.is_empty() {
+            return None;
+        }
+        let is_in_frames = extent.is_some_and(|extent| (extent.low..extent.high).contains(&at));
+        let is_whole = extent.is_some_and(|extent| extent.is_whole);
         let part = match what {
             "registers" => {
                 let register = u16::try_from(at).ok();
@@ -162,9 +168,11 @@ impl<'d> StackPlaces<'d> {
             _ => match (self.variable_at(at), self.frame_at(at)) {
                 (Some(part), _) => part,
                 (None, Some(frame)) => Part::Function(function(frame, 0)),
-                (None, None) if (extent.low..extent.high).contains(&at) => Part::Rest,
-                (None, None) if extent.is_whole => self.thread_local(thread, at),
-                (None, None) => Part::Rest,
+                (None, None) if is_in_frames => Part::Rest,
+                (None, None) => {
+                    let other = if is_whole { Part::ThreadLocals } else { Part::Rest };
+                    self.thread_local(thread, at).unwrap_or(other)
+                }
             },
         };
         let is_of_library = self.program.is_some_and(|program| match part {
@@ -175,7 +183,7 @@ impl<'d> StackPlaces<'d> {
         Some(StackPlace { thread, part, is_of_library })
     }
 
-    fn thread_local(&self, thread: u64, at: u64) -> Part<'d> {
+    fn thread_local(&self, thread: u64, at: u64) -> Option<Part<'d>> {
         let below = self.pointers.get(&thread).and_then(|pointer| pointer.checked_sub(at));
         let found = below.and_then(|below| {
             self.types.thread_locals.iter().find_map(|known| {
@@ -183,10 +191,10 @@ impl<'d> StackPlaces<'d> {
                 (offset < self.types.get(known.of).size).then_some((known, offset))
             })
         });
-        let Some((ThreadLocal { name, of, .. }, offset)) = found else { return Part::ThreadLocals };
+        let (ThreadLocal { name, of, .. }, offset) = found?;
         let name = format!("{name}: {}", short(self.types.name(*of)));
         let variable = Variable { name, of: *of, offset };
-        Part::Variable { function: THREAD_LOCALS, variable }
+        Some(Part::Variable { function: THREAD_LOCALS, variable })
     }
 
     /// Returns the frame that a word on the stack belongs to.

@@ -10,10 +10,10 @@ use crate::analysis::ClampError;
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::Dump;
 
-/// Returns by block of a scan whether a root reaches it: a static, a reporter, or a field that its
-/// type skips.
+/// Returns by block of a scan whether a root reaches it: a static, a stack, a reporter, or a field
+/// that its type skips.
 ///
-/// A scan does not contain the stacks of threads and the data of libraries, so what only these hold
+/// A scan does not contain registers and the stacks of threads that ran, so what only these hold
 /// cannot be told from leaked blocks, and counts as unreachable.
 ///
 /// # Errors

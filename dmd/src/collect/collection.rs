@@ -6,16 +6,19 @@ use memreport::__private::{Ending, Findings, HeapWatch, OWN, Recorder, Recording
 
 use super::claims::{ClaimBuffer, ClaimLog};
 use super::findings::{Contents, Dump, Scanned};
-use super::holders::Holders;
 use super::holders::reached::Reached;
+use super::holders::thread_stacks::ThreadStacks;
+use super::holders::{Holders, enabled};
 use super::pass::{HeapPass, PassSums};
 use super::restriction::Restriction;
 use super::summary::{Sum, Summary};
+
 use crate::mem::lazy_slice::mapped_bytes;
 use crate::mem::sys;
 use crate::sample::options::Mode;
 use crate::sample::plan;
 use crate::stack::site;
+use crate::stack::thread::{self, RegisteredThread};
 use crate::table::blocks::Granule;
 use crate::table::epoch::{Epoch, begin_epoch, epoch};
 use crate::table::packed_block::SiteId;
@@ -74,7 +77,9 @@ impl Collection {
         let claim_log = mem::replace(&mut self.claims, empty).into_log();
         let reached = Reached::find(&claim_log.roots, self.epoch, claim_log.sorted());
         let holders = self.holders(&claim_log);
+        let stacks = self.stacks();
         let mut notes: Vec<String> = note_of_refused(site::refused()).into_iter().collect();
+        notes.extend(stacks.note());
         let pass = self.count_blocks(&claim_log, (&holders, &reached), &mut notes);
         let HeapPass { mut balance, sums, scanned, .. } = pass;
         let allocated_during = sums.allocated_during;
@@ -113,6 +118,7 @@ impl Collection {
             sampled,
             fields: claim_log.fields,
             holders,
+            stacks,
             tracker_bytes: tracker_bytes(self.granule),
         };
         Dump::new(contents, summary, ending.moment)
@@ -123,10 +129,27 @@ impl Collection {
         let mut holders = Holders::new(self.granule, self.epoch);
         if plan::mode().has_reports() || plan::mode() == Mode::Scan {
             // The first module is the program itself.
-            let data = sys::modules().into_iter().next().map(|module| module.data);
+            let mut modules = sys::modules().into_iter();
+            let data = modules.next().map(|module| module.data);
             holders.find(&claim_log.skipped, claim_log.sorted(), &data.unwrap_or_default());
+            if plan::mode() == Mode::Scan && enabled::is_enabled() {
+                // The C library's own lists of free memory lead into blocks.
+                let in_c_library = (libc::getpid as *const ()).addr();
+                modules
+                    .filter(|module| !module.contains(in_c_library))
+                    .for_each(|module| holders.add_statics(&module.data));
+            }
         }
         holders
+    }
+
+    /// Reads the stacks of all threads, for a scan.
+    fn stacks(&self) -> ThreadStacks {
+        if plan::mode() != Mode::Scan || !enabled::is_enabled() {
+            return ThreadStacks::empty();
+        }
+        let threads: Vec<RegisteredThread> = thread::registered().collect();
+        ThreadStacks::read(self.granule, &threads)
     }
 
     /// Returns the bytes of the whole heap. If the table has gaps, also sets the untracked sum.

@@ -9,9 +9,11 @@ use memreport::Field;
 
 use super::age::Age;
 use super::groups::{GroupKey, Groups, ReportSet};
+use super::holders::thread_stacks::ThreadStacks;
 use super::holders::{HolderId, Holders};
 use super::scan::ContentsRange;
 use super::summary::{Sampled, Sum, Summary};
+
 use crate::mem::pages::PageList;
 use crate::mem::sys::{self, Module};
 use crate::sample::options::Mode;
@@ -66,6 +68,8 @@ pub(crate) struct Contents {
     /// The fields that reporters visited or skipped.
     pub(crate) fields: PageList<&'static Field>,
     pub(crate) holders: Holders,
+    /// The stacks of threads, in mode `scan`.
+    pub(crate) stacks: ThreadStacks,
     /// The bytes of the tracker's own tables.
     pub(crate) tracker_bytes: usize,
 }
@@ -110,6 +114,8 @@ pub(crate) struct ThreadInfo {
     pub(crate) number: u32,
     /// The kernel's number of the thread.
     pub(crate) id: u32,
+    /// Its `pthread_t`.
+    pub(crate) handle: usize,
     /// `None` if the thread has ended.
     pub(crate) name: Option<String>,
 }
@@ -177,6 +183,7 @@ pub(crate) fn threads() -> Vec<ThreadInfo> {
     let info = |thread: RegisteredThread| ThreadInfo {
         number: thread.number,
         id: thread.system_id,
+        handle: thread.handle,
         name: thread.name(),
     };
     thread::registered().map(info).collect()

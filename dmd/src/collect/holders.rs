@@ -10,10 +10,12 @@
 //!
 //! Reading order: `words` reads memory, `skipped` notes pointers of skipped fields, then this file.
 //! `enabled` turns the search off. `reached` follows pointers of fields that are measured so.
+//! `thread_stacks` has the stacks of a scan.
 
 pub(crate) mod enabled;
 pub(crate) mod reached;
 pub(crate) mod skipped;
+pub(crate) mod thread_stacks;
 mod words;
 
 use memreport::Field;
@@ -176,6 +178,18 @@ impl Holders {
             });
         }
         self.follow_blocks(claims);
+    }
+
+    /// Adds the words of further data that lead to blocks, for a scan.
+    pub(crate) fn add_statics(&mut self, data: &[(usize, usize)]) {
+        for &(low, high) in data {
+            let high = high.min(low.saturating_add(MAX_DATA_BYTES));
+            each_word(low, high, |address, word| {
+                if BLOCKS.enclosing(self.granule, word).is_some() {
+                    self.statics.push(StaticWord::read(address, word, (low, high)));
+                }
+            });
+        }
     }
 
     /// Returns the holder of a block, or the default if none is known.

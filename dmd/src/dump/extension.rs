@@ -6,11 +6,17 @@ use serde_json::json;
 use super::keys::Keys;
 use super::modules::ModuleMap;
 use crate::collect::findings::{Contents, Report, ThreadInfo, WrongReport};
+use crate::collect::holders::thread_stacks::StackWord;
 use crate::collect::holders::{Holder, StaticWord};
 use crate::collect::{Dump, Estimate, Sampled, Sum};
 use crate::mem::sys::Module;
 use crate::sample::plan;
 use crate::sample::rate::Probability;
+use crate::stack::walk::Registers;
+
+/// The numbers of registers in DWARF (psABI of the processor).
+const FRAME_POINTER: u16 = if cfg!(target_arch = "aarch64") { 29 } else { 6 };
+const STACK_POINTER: u16 = if cfg!(target_arch = "aarch64") { 31 } else { 7 };
 
 /// Returns the value of the extension key.
 pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
@@ -61,6 +67,10 @@ pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
     });
     if let Some(scanned) = &dump.contents.scanned {
         fields["statics"] = statics(dump).into();
+        fields["frames"] = frames(dump).into();
+        for (thread, number) in dump.threads.iter().zip(0_usize..) {
+            fields["threads"][number]["pointer"] = format!("{:x}", thread.handle).into();
+        }
         fields["needs"] = json!(["scannedBlocks"]);
         fields["scannedBlocks"] = scanned.blocks.as_slice().len().into();
     }
@@ -82,7 +92,7 @@ pub(super) fn module_fields(modules: &[Module]) -> Vec<serde_json::Value> {
 /// Returns the JSON of the threads.
 pub(super) fn thread_fields(threads: &[ThreadInfo]) -> Vec<serde_json::Value> {
     let fields = |thread: &ThreadInfo| {
-        let ThreadInfo { number, id, name } = thread;
+        let ThreadInfo { number, id, name, .. } = thread;
         json!({ "id": number, "tid": id, "name": name })
     };
     threads.iter().map(fields).collect()
@@ -195,14 +205,41 @@ fn reported_statics(dump: &Dump) -> Vec<serde_json::Value> {
 /// Returns the words of statics that lead to blocks. Only scans contain addresses.
 fn statics(dump: &Dump) -> Vec<serde_json::Value> {
     let map = ModuleMap::new(&dump.modules);
-    let words = dump.contents.holders.statics.as_slice().iter();
-    let fields = |word: &StaticWord| {
-        let mut fields = map.fields(word.address)?;
+    let Contents { holders, stacks, .. } = &dump.contents;
+    let with_values = |mut fields: serde_json::Value, word: &StaticWord| {
         fields["to"] = format!("{:x}", word.target).into();
         fields["around"] = word.around.map(|word| format!("{word:x}")).to_vec().into();
+        fields
+    };
+    let of_static = |word: &StaticWord| Some(with_values(map.fields(word.address)?, word));
+    let of_stack = |StackWord { thread, word }: &StackWord| {
+        let name = format!("stack and thread-locals of thread {thread}");
+        let offset = format!("{:x}", word.address);
+        with_values(json!({ "module": "(process)", "offset": offset, "name": name }), word)
+    };
+    let statics = holders.statics.as_slice().iter().filter_map(of_static);
+    statics.chain(stacks.words.as_slice().iter().map(of_stack)).collect()
+}
+
+/// Returns the frames of the thread that made a scan.
+fn frames(dump: &Dump) -> Vec<serde_json::Value> {
+    let map = ModuleMap::new(&dump.modules);
+    let stacks = &dump.contents.stacks;
+    let last = stacks.frames.registers.len().saturating_sub(1);
+    let hex = |number: usize| format!("{number:x}");
+    let fields = |(number, (registers, high)): (usize, (Registers, usize))| {
+        let Registers { stack_pointer, frame_pointer, instruction } = registers;
+        let mut fields = map.fields(instruction)?;
+        fields["thread"] = stacks.thread.into();
+        fields["low"] = hex(stack_pointer).into();
+        fields["high"] = hex(high).into();
+        fields["isFirst"] = (stacks.frames.is_whole && number == last).into();
+        let registers = [(FRAME_POINTER, frame_pointer), (STACK_POINTER, stack_pointer)];
+        let registers = registers.map(|(number, value)| json!([number, hex(value), null]));
+        fields["registers"] = registers.to_vec().into();
         Some(fields)
     };
-    words.filter_map(fields).collect()
+    stacks.frames().enumerate().filter_map(fields).collect()
 }
 
 /// Returns a wrong report and its block.

@@ -46,12 +46,13 @@ pub(crate) use modules::{
     Module, TRACKER_NOTE, UnwindModule, allocate_in_c_library, build_id, module_path_of,
     own_module_path,
 };
-pub(crate) use stacks::StackBounds;
+pub(crate) use stacks::{StackBounds, UsedStack, UsedStacks};
 pub(crate) use system::{
     above_main_frames, at_quick_exit, each_unwind_module, find_module, fingerprint, fork,
     function_start, is_thread, keep_marks, module_of, modules, monotonic, note_descriptor,
     note_main_stack, open_program, own_thread_name, pipe, program_note, read_words_checked,
-    resident_bytes, stack_bounds, thread_id, thread_name, unnamed_file_in, uptime,
+    resident_bytes, stack_bounds, thread_handle, thread_id, thread_name, unnamed_file_in, uptime,
+    used_stacks,
 };
 #[cfg(not(loom))]
 pub(crate) use ticks::{TickClock, ticks};

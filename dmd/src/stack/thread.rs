@@ -37,6 +37,8 @@ pub(crate) struct RegisteredThread {
     pub(crate) number: u32,
     /// The kernel's number.
     pub(crate) system_id: u32,
+    /// Its `pthread_t`.
+    pub(crate) handle: usize,
     /// The number of threads that had the number before and have ended.
     ended: u32,
 }
@@ -85,6 +87,8 @@ memreport::__hook_local! {
 
 /// The kernel's numbers of the registered threads, by the tracker's number.
 static SYSTEM_IDS: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
+/// The `pthread_t` of the registered threads, by the tracker's number.
+static HANDLES: ConcurrentVec<AtomicU64> = ConcurrentVec::new();
 /// The numbers of the names of threads, by the tracker's number; 0 if no observer needed the name.
 static NAME_NUMBERS: ConcurrentVec<AtomicU64> = ConcurrentVec::new();
 /// Is 1 for threads of the tracker and the server, by the tracker's number.
@@ -159,12 +163,14 @@ impl Thread {
     fn register(&self) -> u32 {
         let number = of_ended_thread().unwrap_or_else(new_number);
         self.number.set(number);
+        store_handle(number);
         number
     }
 
     /// Gives the thread another number.
     fn renumber(&self, number: u32) {
         self.number.set(number);
+        store_handle(number);
         // These depend on the number.
         self.site_without_stack.set(CachedSite { attribution: 0, site: 0 });
         if let Some(slot) = ThreadSlot::current() {
@@ -206,6 +212,13 @@ impl Thread {
         if let Some(bounds) = sys::stack_bounds() {
             self.bounds.set(bounds);
         }
+    }
+}
+
+/// Stores this thread's handle for its number.
+fn store_handle(number: u32) {
+    if let Some(place) = HANDLES.get_or_alloc(number as usize) {
+        place.store(sys::thread_handle() as u64, Relaxed);
     }
 }
 
@@ -308,7 +321,9 @@ pub(crate) fn registered_as(number: u32) -> Option<RegisteredThread> {
     let index = number as usize;
     let system_id = SYSTEM_IDS.get(index)?.load(Relaxed);
     let ended = ENDED.get(index).map_or(0, |ended| ended.load(Relaxed));
-    Some(RegisteredThread { number, system_id, ended })
+    let handle = HANDLES.get(index).map_or(0, |handle| handle.load(Relaxed));
+    let handle = usize::try_from(handle).unwrap_or(0);
+    Some(RegisteredThread { number, system_id, handle, ended })
 }
 
 /// A guard: this thread is inside the tracker. Meanwhile its allocations get no stack, so that

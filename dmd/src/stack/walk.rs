@@ -25,7 +25,7 @@ use self::frame_pointers::{ChainEnd, Hashed};
 use self::frames::End;
 use self::last::{LastStack, MAX_FRAMES};
 pub(crate) use self::modules::{AddressRange, own_range};
-use self::registers::Registers;
+pub(crate) use self::registers::Registers;
 use self::tally::Tally;
 use super::own_code;
 use super::stack_cache::StackHash;
@@ -283,6 +283,33 @@ pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
         Some((last.copy_to(addresses).len(), is_complete))
     })
     .flatten()
+}
+
+/// The frames of a stack.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    /// The registers of each frame, from the innermost outwards, and the instruction to return to.
+    pub(crate) registers: Vec<Registers>,
+    /// True if the last one is where the thread began.
+    pub(crate) is_whole: bool,
+}
+
+/// Returns the frames of this thread's stack, from the caller's outwards. None if they are not
+/// walked by an own unwinder.
+#[inline(never)]
+pub(crate) fn frames() -> Frames {
+    let here = registers::capture();
+    let walked = Thread::current(|thread| {
+        let inside = Inside::enter(thread)?;
+        let last = inside.last_stack()?;
+        let is_whole = walk_from(unwinder(), here, last, &inside);
+        let frames = last.frames.get(..last.length.get())?.iter().rev();
+        let registers = frames.map(|frame| frame.get().registers);
+        // The reference unwinder tells addresses alone.
+        let registers = registers.filter(|registers| registers.stack_pointer != 0).collect();
+        Some(Frames { registers, is_whole })
+    });
+    walked.flatten().unwrap_or_default()
 }
 
 /// Returns the hash of the stack from the caller's frame outwards, if a hook would look that up

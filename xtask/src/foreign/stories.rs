@@ -1,9 +1,9 @@
 //! `cargo xtask foreign stories [NAME]`: the figures of `docs/case-studies`, from published crates.
 //!
 //! Each program is built twice, with line tables and with full debug information, and shown by
-//! `about-memory tree`: its dump, and the running program, whose stacks are in no dump. Then the
-//! change of the story is applied to a copy of the library, and a counting allocator compares the
-//! heaps. A missed target fails.
+//! `about-memory tree`: the dump that it saves, and the running program. Then the change of the
+//! story is applied to a copy of the library, and a counting allocator compares the heaps. A missed
+//! target fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -86,7 +86,7 @@ impl Story {
         for (profile, title) in [("release", "line tables"), ("full", "full debug information")] {
             let program = self.build(&manifest, profile, &[])?;
             let trees = Trees::of(&program, bench)?;
-            write_shares(&trees.dump, &format!("{title}, dump"), out)?;
+            holds &= write_shares(&trees.dump, &format!("{title}, dump"), out)?;
             holds &= write_shares(&trees.running, &format!("{title}, running"), out)?;
             if profile == "full" {
                 write_spare(&trees.running, out)?;

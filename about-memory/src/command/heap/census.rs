@@ -46,10 +46,10 @@ pub struct CensusArgs {
     #[arg(long, value_name = "JSON|@FILE")]
     breakdown: Option<String>,
 
-    /// Count only blocks that a static, a reporter or a skipped field reaches; for scans
+    /// Count only blocks that a static, a stack, a reporter or a skipped field reaches; for scans
     /// (`DMD=--mode=scan`)
     ///
-    /// What only the stacks of threads or the data of libraries hold is left out, as are leaked
+    /// What only registers or the stacks of threads that ran hold is left out, as are leaked
     /// blocks: a scan does not tell them apart.
     #[arg(long)]
     reachable: bool,

@@ -84,8 +84,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Adds the frames of threads to the scan of a running program, which lacks them, and the words of
-/// stacks, thread-locals and registers. They are read a moment later.
+/// Replaces the words of stacks in the scan of a running program by those of stacks,
+/// thread-locals and registers of all threads, with their frames. They are read a moment later.
 fn add_stacks(dump: &mut Dump, pid: u32) -> Result<(), Failure> {
     let block = |block: &read::Block| {
         Some(Block { address: block.addr.map(u64::from)?, usable: block.usable() })
@@ -97,6 +97,8 @@ fn add_stacks(dump: &mut Dump, pid: u32) -> Result<(), Failure> {
     let (Some(ours), Some(outside)) = (&mut dump.extension, outside.extension) else {
         return Ok(());
     };
+    // The words of stacks that the tracker read are from another moment.
+    ours.statics.retain(|word| word.place.is_static());
     ours.statics.extend(outside.statics.into_iter().filter(|word| !word.place.is_static()));
     ours.frames = outside.frames;
     for thread in outside.threads {

@@ -8,7 +8,7 @@ std::thread_local! {
 }
 
 /// Returns whether collections of this thread search for holders.
-pub(super) fn is_enabled() -> bool {
+pub(in crate::collect) fn is_enabled() -> bool {
     IS_ENABLED.try_with(Cell::get).unwrap_or(true)
 }
 

@@ -5,6 +5,7 @@ mod modules;
 mod process;
 mod threads;
 mod unwind_tables;
+mod used_stacks;
 
 use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
@@ -18,7 +19,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use super::modules::{FoundModule, Module, UnwindModule};
-use super::stacks::{StackBounds, ThreadName};
+use super::stacks::{StackBounds, ThreadName, UsedStacks};
 use super::system::System;
 
 /// The system.
@@ -127,6 +128,16 @@ impl System for Linux {
 
     fn thread_name(id: u32) -> Option<String> {
         threads::name(id)
+    }
+
+    fn thread_handle() -> usize {
+        // SAFETY: `pthread_self` has no precondition.
+        let handle = unsafe { libc::pthread_self() };
+        usize::try_from(handle).unwrap_or(0)
+    }
+
+    fn used_stacks(stack_pointer: usize) -> UsedStacks {
+        used_stacks::used_stacks(stack_pointer)
     }
 
     fn above_main_frames(arguments: usize) -> usize {

@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 
 use super::memory;
 use super::modules::{FoundModule, Module, UnwindModule};
-use super::stacks::{StackBounds, ThreadName};
+use super::stacks::{StackBounds, ThreadName, UsedStacks};
 use super::system::System;
 
 /// The system.
@@ -116,6 +116,16 @@ impl System for MacOs {
 
     fn thread_name(id: u32) -> Option<String> {
         threads::name(id)
+    }
+
+    fn thread_handle() -> usize {
+        // SAFETY: `pthread_self` has no precondition.
+        unsafe { libc::pthread_self() }
+    }
+
+    /// Not read yet.
+    fn used_stacks(_stack_pointer: usize) -> UsedStacks {
+        UsedStacks::default()
     }
 
     fn above_main_frames(arguments: usize) -> usize {

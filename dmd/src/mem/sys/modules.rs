@@ -21,7 +21,7 @@ pub(crate) struct Module {
 
 impl Module {
     /// Returns whether a segment contains this address.
-    pub(super) fn contains(&self, address: usize) -> bool {
+    pub(crate) fn contains(&self, address: usize) -> bool {
         self.segments.iter().any(|&(low, high)| (low..high).contains(&address))
     }
 }

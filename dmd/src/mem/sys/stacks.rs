@@ -16,6 +16,32 @@ impl StackBounds {
     }
 }
 
+/// The part of a thread's stack that it uses, and what lies behind: the thread-local storage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UsedStack {
+    /// The kernel's number of the thread.
+    pub(crate) thread: u32,
+    pub(crate) bounds: StackBounds,
+}
+
+/// The used stacks of a process.
+#[derive(Debug, Default)]
+pub(crate) struct UsedStacks {
+    pub(crate) known: Vec<UsedStack>,
+    /// The mappings of the process.
+    pub(crate) mappings: Vec<StackBounds>,
+    /// The kernel's numbers of threads whose stack pointers are not known, since they run.
+    pub(crate) unknown: Vec<u32>,
+}
+
+impl UsedStacks {
+    /// Returns the mapping that contains an address.
+    pub(crate) fn around(&self, address: usize) -> Option<StackBounds> {
+        let contains = |mapping: &&StackBounds| (mapping.low..mapping.high).contains(&address);
+        self.mappings.iter().find(contains).copied()
+    }
+}
+
 /// The longest name of a thread, with the zero at its end: 16 bytes on Linux, 64 on macOS.
 pub(super) const MAX_NAME: usize = 64;
 

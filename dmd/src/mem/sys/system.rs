@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::Current;
 use super::modules::{FoundModule, Module, UnwindModule};
-use super::stacks::{StackBounds, ThreadName};
+use super::stacks::{StackBounds, ThreadName, UsedStacks};
 
 /// Defines the trait: items for this folder alone, then functions that become functions of `sys`.
 macro_rules! system {
@@ -115,6 +115,13 @@ system! {
 
     /// Returns the name of a thread of this process, if the thread is alive. Not for hooks.
     fn thread_name(id: u32) -> Option<String>;
+
+    /// Returns this thread's `pthread_t`. In hooks: no system call, no memory.
+    fn thread_handle() -> usize;
+
+    /// Returns the used stacks of all threads: of this one, from its stack pointer on. None if the
+    /// system does not tell. Not for hooks.
+    fn used_stacks(stack_pointer: usize) -> UsedStacks;
 
     /// Returns an address above all frames of the main thread, from the address of the arguments
     /// that functions before `main` are given.

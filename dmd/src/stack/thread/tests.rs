@@ -58,7 +58,7 @@ fn a_number_passes_on_when_its_thread_has_ended() {
         assert_eq!(take(u32::MAX), None);
         (own, sys::thread_id())
     });
-    let gone = |ended| RegisteredThread { number: own, system_id: own_id, ended };
+    let gone = |ended| RegisteredThread { number: own, system_id: own_id, handle: 0, ended };
     assert!(awaited(|| gone(0).name().is_none().then_some(())).is_some());
     assert_eq!(gone(1).name().as_deref(), Some("one of 2 ended threads"));
 }

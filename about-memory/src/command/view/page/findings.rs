@@ -189,7 +189,7 @@ fn owners(
     let mut text = Vec::new();
     let cycles = retention.cycles();
     let of_cycles = cycles.iter().filter(|cycle| cycle.handles == HandleCount::Leaked);
-    // Without the stacks of threads, leaked blocks are among those of unknown holders.
+    // Without all roots, leaked blocks are among those of unknown holders.
     let leaked =
         sum_of(&tree.rows, RowKind::Leaked).max(of_cycles.map(|cycle| cycle.retained).sum());
     let unknown = sum_of(&tree.rows, RowKind::Unknown);
