@@ -131,9 +131,7 @@ impl System for Linux {
     }
 
     fn thread_handle() -> usize {
-        // SAFETY: `pthread_self` has no precondition.
-        let handle = unsafe { libc::pthread_self() };
-        usize::try_from(handle).unwrap_or(0)
+        threads::handle()
     }
 
     fn used_stacks(stack_pointer: usize) -> UsedStacks {

@@ -19,6 +19,16 @@ pub(super) fn id() -> u32 {
     u32::try_from(id).unwrap_or(0)
 }
 
+/// Returns the `pthread_t` of this thread, the address of its descriptor in glibc and musl.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "as big as an address; a number in glibc, a pointer in musl"
+)]
+pub(super) fn handle() -> usize {
+    // SAFETY: `pthread_self` has no precondition.
+    unsafe { libc::pthread_self() as usize }
+}
+
 /// Returns whether a thread of this process has this number of the kernel's. `true` if the system
 /// does not tell.
 pub(super) fn exists(id: u32) -> bool {
