@@ -1,6 +1,7 @@
 //! Instructions per replaced block, counted by valgrind: a figure without noise, though not a time.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,6 +14,9 @@ use crate::failure::Failure;
 /// The number of replaced blocks. The start and the filling of the heap are counted apart and
 /// subtracted.
 const OPERATIONS: u32 = 20_000;
+
+/// The number of replaced blocks after which further ones are counted apart: no stack is new then.
+const KNOWN: u32 = 100_000;
 
 /// The number of live blocks. Few, since caches do not matter here and valgrind is slow.
 const LIVE: &str = "5000";
@@ -38,17 +42,29 @@ const COUNTED: [(&str, Option<f64>); 14] = [
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
     let mut bases = BTreeMap::new();
     let mut figures = Vec::new();
+    let counted = |name: &str, operations: Range<u32>| {
+        let variant = VARIANTS.iter().find(|variant| variant.name == name)?;
+        let with = per_operation(programs, variant.program, variant.variable, operations.clone());
+        let alone = per_operation(programs, variant.base(), None, operations);
+        Some(with.and_then(|with| Ok(with - alone?)))
+    };
     for (name, target) in COUNTED {
         let Some(variant) = VARIANTS.iter().find(|variant| variant.name == name) else { continue };
         let base = bases.entry(variant.base()).or_insert_with(|| {
-            let count = per_operation(programs, variant.base(), None);
+            let count = per_operation(programs, variant.base(), None, 0..OPERATIONS);
             figures.push(figure(format!("{:?} alone", variant.base()), count.clone()));
             count
         });
         let added = base.clone().and_then(|base| {
-            Ok(per_operation(programs, variant.program, variant.variable)? - base)
+            let operations = 0..OPERATIONS;
+            Ok(per_operation(programs, variant.program, variant.variable, operations)? - base)
         });
         figures.push(figure(format!("{name}, added"), added).at_most(target, ""));
+    }
+    for name in FULL {
+        let added = counted(name, KNOWN..KNOWN + OPERATIONS);
+        figures
+            .extend(added.map(|added| figure(format!("{name}, added, all stacks known"), added)));
     }
     Ok(figures)
 }
@@ -60,15 +76,17 @@ fn figure(name: String, count: Result<f64, String>) -> Figure {
     }
 }
 
-/// Returns the number of instructions for each replaced block.
+/// Returns the number of instructions for each of these replaced blocks.
 fn per_operation(
     programs: &Programs,
     program: Program,
     variable: Option<(&str, &str)>,
+    operations: Range<u32>,
 ) -> Result<f64, String> {
     let path = programs.of(program, Kind::Churn(1)).ok_or("there is no such program")??;
-    let (none, all) = (count(path, variable, 0)?, count(path, variable, OPERATIONS)?);
-    Ok((all - none) / f64::from(OPERATIONS))
+    let before = count(path, variable, operations.start)?;
+    let after = count(path, variable, operations.end)?;
+    Ok((after - before) / f64::from(operations.end - operations.start))
 }
 
 /// Returns the number of instructions of a whole run.
