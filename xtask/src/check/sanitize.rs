@@ -23,7 +23,7 @@ pub(crate) const MODES: [(&str, &[&str]); 5] = [
 ];
 
 /// The modules of `dmd` whose tests run under Miri, as filters of tests.
-pub(super) const TABLES: [&str; 9] = [
+pub(super) const TABLES: [&str; 10] = [
     "table::blocks::",
     "table::packed_block::",
     "table::records::",
@@ -33,6 +33,7 @@ pub(super) const TABLES: [&str; 9] = [
     "mem::local_interner::",
     "event::ring::",
     "event::queue::",
+    "collect::claims::",
 ];
 
 /// The tests of `dmd`'s library, to which filters are added.
