@@ -179,7 +179,12 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             types.virtual_tables.get(&table.wrapping_sub(bias)).copied()
         });
         if source.is_static {
-            return self.push(from, found.block, (slot.strength, slot.label), layout);
+            // What a static borrows lives for ever, as a leaked box does: nothing else need own it.
+            let strength = match slot.strength {
+                Strength::Borrowed => Strength::Raw,
+                strength => strength,
+            };
+            return self.push(from, found.block, (strength, slot.label), layout);
         }
         // The value of a variable may have been moved, and its block may be another since.
         let allocated = self.stack_types.layout(&self.dump.blocks[found.block as usize]);

@@ -21,10 +21,11 @@ pub(crate) enum Strength {
     Shared,
     /// A raw pointer, or `NonNull`.
     Raw,
+    /// An owner in a variable of a function, which may have been moved since. What it was moved
+    /// into is a stronger one.
+    Variable,
     /// A reference.
     Borrowed,
-    /// An owner in a variable of a function, which may have been moved since.
-    Variable,
     /// A word that looks like a pointer.
     Word,
     /// Such a word where it is probably left over: in bytes and texts, and in a block to which

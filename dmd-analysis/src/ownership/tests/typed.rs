@@ -267,6 +267,49 @@ p::A 16 0
 }
 
 #[test]
+fn a_variable_that_owns_holds_what_blocks_borrow_and_not_what_statics_borrow() {
+    let mut program = Program::default();
+    let number = program.number("u64", 8);
+    let boxed = program.boxed(number);
+    let reference = program.add("&u64", 8, TypeKind::Pointer(Some(number)));
+    let view = program.structure("p::View", 16, &[("seen", 0, reference), ("other", 8, number)]);
+    let boxed_view = program.boxed(view);
+    let pair = [("view", 0, boxed_view), ("leaked", 8, reference)];
+    let pair = program.structure("p::Pair", 16, &pair);
+    let local = |name: &str, place| Local {
+        frame: 0,
+        depth: 0,
+        name: name.to_owned(),
+        of: boxed,
+        parts: vec![LocalPart { place: LocalPlace::Memory(place), size: None, offset: 0 }],
+    };
+    program.0.locals = vec![local("kept", 0x7000), local("moved", 0x7008)];
+    let types = program.has_static(pair);
+    let blocks = r#"{"req":16,"addr":"1000","contents":["1100","0"]},{"req":64,"addr":"1100"},
+        {"req":32,"addr":"1200"}"#;
+    let words = r#"{"module":"/p","offset":"8","name":"p::A","to":"1000"},
+        {"module":"/p","offset":"10","name":"p::A","to":"1200"},
+        {"module":"(process)","offset":"7000","name":"stack of thread 7","to":"1100"},
+        {"module":"(process)","offset":"7008","name":"stack of thread 7","to":"1200"}"#;
+    let frames = r#""frames":[{"thread":7,"module":"/p","offset":"9","low":"7000","high":"7100"}]"#;
+    let mut dump = scan(blocks, &format!(r#""statics":[{words}],{frames}"#));
+    let ours = dump.extension.as_mut().expect("it is ours");
+    ours.frames[0].functions = vec!["p::main".into()];
+    let tree = OwnerTree::new(&dump, &types, &OwnerTreeOptions::default()).expect("it is a scan");
+    let expected = "\
+thread 7 64 0
+  p::main 64 0
+    kept: Box<u64> 64 0
+      Box<u64> 64 1
+    moved: Box<u64> 0 0
+p::A 48 0
+  leaked: &u64 32 1
+  view: Box<p::View> 16 1
+";
+    assert_eq!(shown(&tree), expected);
+}
+
+#[test]
 fn variables_of_two_threads_hold_a_block_together() {
     let mut program = Program::default();
     let number = program.number("u64", 8);
