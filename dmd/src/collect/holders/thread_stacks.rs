@@ -50,13 +50,16 @@ impl ThreadStacks {
             threads.iter().any(|thread| thread.system_id == *id && thread::is_own(thread.number))
         };
         let unknown = stacks.unknown.iter().filter(|id| !is_own(id)).count();
+        let handles = threads.iter().map(|thread| thread.handle).filter(|handle| *handle != 0);
+        let mut handles: Vec<usize> = handles.collect();
+        handles.sort_unstable();
         let mut words = PageList::new();
         for &UsedStack { thread, bounds } in
             stacks.known.iter().chain(&thread_locals(threads, &stacks))
         {
             each_word(bounds.low, bounds.high, |address, word| {
                 let is_pointer = BLOCKS.enclosing(granule, word).is_some();
-                let is_handle = || threads.iter().any(|thread| thread.handle == word);
+                let is_handle = || handles.binary_search(&word).is_ok();
                 // A block may lie in the same mapping.
                 let is_in_block = || BLOCKS.enclosing(granule, address).is_some();
                 if (is_pointer || is_handle()) && !is_in_block() {
