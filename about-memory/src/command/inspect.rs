@@ -131,7 +131,8 @@ fn of_core(path: &Path, extent: Extent) -> Result<Found, Failure> {
         );
     };
     let (name, copied) = (path.display().to_string(), image.areas.size());
-    let process = Process { program: Some(name.clone()), pid: None };
+    let program = image.program.clone().unwrap_or_else(|| name.clone());
+    let process = Process { program: Some(program), pid: None };
     Ok(Found { inspected: Inspected { name, heap, copied, pause: None }, image, process })
 }
 

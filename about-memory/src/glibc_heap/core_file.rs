@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use object::elf::{self, FileHeader64, NT_FILE, NT_PRSTATUS, PT_LOAD, ProgramHeader64};
+use object::elf::{self, FileHeader64, NT_AUXV, NT_FILE, NT_PRSTATUS, PT_LOAD, ProgramHeader64};
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{FileKind, LittleEndian};
@@ -100,7 +100,7 @@ pub(crate) fn read_core(path: &Path, extent: Extent) -> Result<Image, CoreError>
         return Err(other());
     }
     let headers = header.program_headers(LittleEndian, &cache).map_err(|_| not_a_core())?;
-    let (mut files, mut threads) = (Vec::new(), Vec::new());
+    let (mut files, mut threads, mut entry) = (Vec::new(), Vec::new(), None);
     for header in headers {
         // A note that is no note tells nothing.
         let Ok(Some(mut notes)) = header.notes(LittleEndian, &cache) else { continue };
@@ -110,6 +110,7 @@ pub(crate) fn read_core(path: &Path, extent: Extent) -> Result<Image, CoreError>
         while let Ok(Some(note)) = notes.next() {
             match note.n_type(LittleEndian) {
                 NT_FILE => files = mapped_files(note.desc()),
+                NT_AUXV => entry = entry_point(note.desc()),
                 NT_PRSTATUS => threads.extend(thread_state(note.desc())),
                 _ => {}
             }
@@ -125,6 +126,8 @@ pub(crate) fn read_core(path: &Path, extent: Extent) -> Result<Image, CoreError>
     let mappings = mappings(&segments, &files);
     let mut image = collect(&CoreMemory { file: &file, segments }, &mappings, &threads, extent);
     frames::add(&mut image, &mappings, &file_of);
+    let program = entry.and_then(|entry| files.iter().find(|file| file.range.contains(&entry)));
+    image.program = program.map(|file| file.path.clone());
     Ok(image)
 }
 
@@ -214,6 +217,15 @@ fn mapped_files(note: &[u8]) -> Vec<MappedFile> {
     found.collect()
 }
 
+/// Returns the address at which the program begins, of the vector that the kernel gives it
+/// (getauxval(3)).
+fn entry_point(vector: &[u8]) -> Option<u64> {
+    const AT_ENTRY: u64 = 9;
+    let kinds = (0..vector.len()).step_by(16);
+    let place = kinds.into_iter().find(|place| word_in(vector, *place) == Some(AT_ENTRY))?;
+    word_in(vector, place + 8)
+}
+
 /// Returns the mappings: those of files, with pieces that are not in the core file, and the others.
 fn mappings(segments: &[Segment], files: &[MappedFile]) -> Vec<Mapping> {
     let file_of = |at: u64| files.iter().find(|file| file.range.contains(&at));
@@ -300,6 +312,16 @@ mod tests {
         assert_eq!(files(b"short"), []);
         let words = [2, 4096, 0x3000, 0x1000, 0, u64::MAX - 4096, u64::MAX, 1];
         assert_eq!(files(&note(&words, "/p\0/lib/a\0")), [], "no program has these addresses");
+    }
+
+    #[test]
+    fn the_program_begins_where_the_vector_tells() {
+        let bytes = |words: &[u64]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        assert_eq!(entry_point(&bytes(&[6, 4096, 9, 0x1040, 0, 0])), Some(0x1040));
+        assert_eq!(entry_point(&bytes(&[6, 9, 0, 0])), None);
+        assert_eq!(entry_point(&bytes(&[9])), None);
     }
 
     #[test]

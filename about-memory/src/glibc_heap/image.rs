@@ -99,6 +99,8 @@ pub(crate) struct Image {
     pub(crate) frames: Vec<Frame>,
     /// Sentences about what was not copied.
     pub(crate) notes: Vec<String>,
+    /// The path of the program, if a core file tells it.
+    pub(crate) program: Option<String>,
 }
 
 /// Memory that may refer to blocks.
