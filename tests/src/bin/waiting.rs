@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 dmd::global_allocator!();
@@ -17,9 +17,10 @@ thread_local! {
 }
 
 #[inline(never)]
-fn work(end: &Receiver<()>) -> usize {
+fn work(ready: &Sender<()>, end: &Receiver<()>) -> usize {
     RECENT.with_borrow_mut(|recent| recent.extend((0..100).map(|_| Box::new([1; 1000]))));
     let buffer: Vec<Box<u64>> = (0..10_000).map(Box::new).collect();
+    let _ = ready.send(());
     let _ = end.recv();
     buffer.len()
 }
@@ -34,9 +35,10 @@ fn serve(path: &Path) -> std::io::Result<usize> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: waiting FILE")?;
-    let (ending, end) = channel();
+    let ((ending, end), (ready, is_ready)) = (channel(), channel());
     let worker = std::thread::Builder::new().name("worker".to_owned());
-    let worker = worker.spawn(move || work(&end))?;
+    let worker = worker.spawn(move || work(&ready, &end))?;
+    is_ready.recv()?;
     // Until the thread waits.
     std::thread::sleep(Duration::from_millis(300));
     black_box(serve(path.as_ref())?);
