@@ -49,8 +49,8 @@ pub struct CensusArgs {
     /// Count only blocks that a static, a stack, a reporter or a skipped field reaches; for scans
     /// (`DMD=--mode=scan`)
     ///
-    /// What only registers or the stacks of threads that ran hold is left out, as are leaked
-    /// blocks: a scan does not tell them apart.
+    /// Leaked blocks are left out, as are those that only registers or the stacks of threads that
+    /// ran hold: a scan does not tell them apart.
     #[arg(long)]
     reachable: bool,
 
