@@ -10,11 +10,12 @@ mod holder;
 pub(crate) mod input;
 mod keys;
 mod model;
-pub(crate) mod scanned;
+pub(crate) mod scan;
 mod stack_frame;
 mod unpack;
 mod wire;
 
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -24,8 +25,12 @@ pub use extension::{
 };
 pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 pub use model::{
-    Block, BlockKind, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
+    Block, BlockKind, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
 };
+pub(crate) use scan::block_words::InOrder;
+pub use scan::contents::Contents;
+pub(crate) use scan::contents::ContentsTable;
+use scan::{block_words::FileWords, scanned};
 pub use stack_frame::{FrameRegister, StackFrame};
 pub use unpack::DEFAULT_LIMIT;
 use unpack::Unpacked;
@@ -37,7 +42,9 @@ pub(crate) use unpack::Unpacker;
 ///
 /// If the file cannot be read, or if it is not a dump. The message does not contain the path.
 pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
-    read(std::fs::File::open(path).map_err(ReadError::Io)?, DEFAULT_LIMIT)
+    let file = File::open(path).map_err(ReadError::Io)?;
+    let input = file.try_clone().map_err(ReadError::Io)?;
+    read_with_file(input, file, DEFAULT_LIMIT)
 }
 
 /// Reads a dump whose JSON has at most `limit` bytes when unpacked. The blocks of a scan follow the
@@ -49,7 +56,23 @@ pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
 pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
     let mut input = Unpacked::open(input)?;
     let json = input.json(limit)?;
-    wire::parse(&json, &mut input)
+    wire::parse(&json, &mut input, None)
+}
+
+/// Reads a dump as [`read`] does, from all bytes of a file. The words of a scan's blocks, which are
+/// most of it, stay in the file and are read when they are wanted; but not if it is compressed, or
+/// cannot be read twice, as a pipe. A file that is written anew meanwhile has other words; one that
+/// becomes shorter has none, as [`Dump::lost_words`] tells.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_with_file(input: impl Read, file: File, limit: u64) -> Result<Dump, ReadError> {
+    let mut input = Unpacked::open(input)?;
+    let json = input.json(limit)?;
+    let is_file = file.metadata().is_ok_and(|found| found.is_file());
+    let keeps_words = is_file && matches!(input, Unpacked::Plain(_));
+    wire::parse(&json, &mut input, keeps_words.then(|| FileWords::new(file)))
 }
 
 /// Returns the bytes of a dump that may be gzipped.
@@ -80,7 +103,7 @@ pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
 /// ```
 pub fn read_slice(json: &[u8]) -> Result<Dump, ReadError> {
     let (json, blocks) = scanned::split(json);
-    wire::parse(json, &mut blocks.unwrap_or_default())
+    wire::parse(json, &mut blocks.unwrap_or_default(), None)
 }
 
 #[cfg(test)]

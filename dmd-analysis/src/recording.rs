@@ -22,11 +22,13 @@
 
 mod read;
 mod packed;
+mod blocks;
 mod dump;
 mod moment;
 mod peak;
 mod summary;
 
+pub use blocks::Blocks;
 pub use moment::{Moment, MomentError, NoMoment};
 pub use read::{RecordingError, is_recording, read};
 pub use summary::{Estimate, Lifetime, Peak};
@@ -47,7 +49,7 @@ pub struct Recording {
     /// The bytes between two samples on average, or `None` if every block was recorded.
     pub sample_bytes: Option<u64>,
     /// The blocks, in the order of their allocation.
-    pub blocks: Vec<Block>,
+    pub blocks: Blocks,
     /// The exact sums over time.
     pub timeline: Vec<Point>,
     /// The marks that the program has set.

@@ -70,7 +70,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub struct Retention<'d> {
     dump: &'d Dump,
     options: &'d ExplainOptions,
-    ranges: BlockRanges,
+    ranges: BlockRanges<'d>,
     sites: Sites,
     /// The nodes are the blocks in the order of the dump, then the statics, the loose cycles, and
     /// the root.
@@ -108,7 +108,8 @@ impl<'d> Retention<'d> {
         let ranges = BlockRanges::new(dump)?;
         let style = Style { root: options.root.as_deref(), width: 0 };
         let sites = Sites::new(dump, options.max_frames, &style);
-        let RootedGraph { graph, roots } = roots::find(dump, &ranges, &sites, &style);
+        let RootedGraph { graph, roots } = roots::find(&ranges, &sites, &style);
+        ranges.check_words()?;
         let root = u32::try_from(graph.len() - 1).unwrap_or(NONE);
         let dominators = Dominators::new(&graph, root);
         let mut sizes: Vec<u64> =

@@ -22,15 +22,18 @@ pub struct Failing<A>(pub A);
 static FAILS: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: forwards unchanged, or returns null, which any allocator may.
-unsafe impl<A: GlobalAlloc> GlobalAlloc for Failing<A> {
+unsafe impl<A: UsableSize> GlobalAlloc for Failing<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: forwarded.
-        if FAILS.load(Relaxed) { ptr::null_mut() } else { unsafe { self.0.alloc(layout) } }
+        if FAILS.load(Relaxed) { ptr::null_mut() } else { unsafe { self.0.counted_alloc(layout) } }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if FAILS.load(Relaxed) {
+            return ptr::null_mut();
+        }
         // SAFETY: forwarded.
-        if FAILS.load(Relaxed) { ptr::null_mut() } else { unsafe { self.0.alloc_zeroed(layout) } }
+        unsafe { self.0.counted_alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -43,7 +46,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Failing<A> {
             return ptr::null_mut();
         }
         // SAFETY: forwarded.
-        unsafe { self.0.realloc(block, layout, new_size) }
+        unsafe { self.0.counted_realloc(block, layout, new_size) }
     }
 }
 

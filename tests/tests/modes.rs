@@ -106,13 +106,15 @@ fn a_scan_has_addresses_and_contents() {
     balances(&printed);
     let words_of = |req: u64| {
         let found: Vec<_> = dump
-            .contents
-            .iter()
+            .contents()
             .filter(|contents| dump.blocks[contents.block()].req == req)
-            .map(|contents| (dump.blocks[contents.block()].addr, dump.words(contents)))
+            .map(|contents| {
+                let words = dump.words(&contents, &mut Vec::new()).to_vec();
+                (dump.blocks[contents.block()].addr, words)
+            })
             .collect();
         assert_eq!(found.len(), 1, "{req}");
-        found[0]
+        found[0].clone()
     };
     let (target, contents) = words_of(88);
     assert_eq!(contents, [0xfeed_f00d; 11]);
@@ -135,7 +137,7 @@ fn a_scan_that_finds_no_room_for_contents_says_so_and_has_the_rest() {
     let output = command.output().expect("the subject starts");
     balances(&String::from_utf8_lossy(&output.stdout));
     let dump = read(&dmd::dump::beside(&report));
-    assert!(dump.contents.is_empty());
+    assert_eq!(dump.contents().count(), 0);
     assert!(dump.blocks.iter().all(|block| block.addr.is_some()));
     assert_eq!(count(&of_size(&dump, 800)), 1);
     let [note] = &dump.notes[..] else { panic!("{:?}", dump.notes) };

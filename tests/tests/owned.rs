@@ -1,18 +1,15 @@
 //! Tests the typed tree of a heap with known owners, beside an allocator that counts.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
 use memreport_analysis::ownership::{OwnerRow, OwnerTree, OwnerTreeOptions, RowKind};
-use memreport_analysis::read::{Dump, read_file};
-use memreport_analysis::symbols::{Symboliser, Types};
 
-/// The scan of the program, its types, and what its own allocator counted.
+use crate::scans::{self, Scan};
+
+/// The scan of the program, and what its own allocator counted.
 struct Subject {
-    dump: Dump,
-    types: Types,
+    scan: Scan,
     /// By static: bytes and blocks.
     counted: HashMap<String, (u64, u64)>,
 }
@@ -21,22 +18,7 @@ struct Subject {
 fn subject() -> &'static Subject {
     static SUBJECT: OnceLock<Subject> = OnceLock::new();
     SUBJECT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("owned");
-        std::fs::create_dir_all(&folder).expect("the target folder is ours");
-        // Under some test runners each test is a process of its own.
-        let report = folder.join(format!("{}.json.gz", std::process::id()));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_owned"));
-        let output = command.arg(&report).env("DMD", "--mode=scan").output();
-        let output = output.expect("cargo has built it");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let file = dmd::dump::beside(&report);
-        let mut dump = read_file(&file).expect("the dump is there, and good");
-        let _ = std::fs::remove_file(report);
-        let _ = std::fs::remove_file(file);
-        let mut symboliser = Symboliser::default();
-        symboliser.symbolicate(&mut dump);
-        let types = symboliser.types(&dump);
-        let text = String::from_utf8(output.stdout).expect("it prints text");
+        let scan = scans::of_program(env!("CARGO_BIN_EXE_owned"), "owned.json.gz");
         let number =
             |word: Option<&str>| word.and_then(|word| word.parse().ok()).expect("a number");
         let line = |line: &str| {
@@ -44,12 +26,13 @@ fn subject() -> &'static Subject {
             let name = words.next().expect("a name");
             (name, (number(words.next().as_deref()), number(words.next().as_deref())))
         };
-        Subject { dump, types, counted: text.lines().map(line).collect() }
+        let counted = scan.printed.lines().map(line).collect();
+        Subject { scan, counted }
     })
 }
 
 fn tree(options: &OwnerTreeOptions) -> OwnerTree {
-    let Subject { dump, types, .. } = subject();
+    let Scan { dump, types, .. } = &subject().scan;
     OwnerTree::new(dump, types, options).expect("it is a scan")
 }
 
@@ -84,10 +67,10 @@ fn each_static_has_the_bytes_that_a_counting_allocator_counted() {
 #[test]
 fn the_rows_add_up_to_the_heap() {
     let tree = tree(&OwnerTreeOptions::default());
-    let heap: u64 = subject().dump.blocks.iter().map(|block| block.usable() * block.num).sum();
+    let heap: u64 = subject().scan.dump.blocks.iter().map(|block| block.usable() * block.num).sum();
     let rows: u64 = tree.rows.iter().map(|root| root.sum(|row| row.own)).sum();
     assert_eq!((tree.bytes, rows), (heap, heap));
-    assert_eq!(tree.blocks, subject().dump.blocks.len() as u64);
+    assert_eq!(tree.blocks, subject().scan.dump.blocks.len() as u64);
     assert!(tree.named * 100 >= tree.bytes * 99, "{} of {}", tree.named, tree.bytes);
     assert!(tree.typed * 100 >= tree.bytes * 99, "{} of {}", tree.typed, tree.bytes);
 }

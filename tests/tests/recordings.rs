@@ -49,8 +49,10 @@ impl Known {
     fn new(recording: Recording) -> Self {
         // One block for each site; the dump has them in the order of their sites.
         let mut one_each = recording.clone();
-        one_each.blocks.sort_by_key(|block| block.site);
-        one_each.blocks.dedup_by_key(|block| block.site);
+        let mut blocks: Vec<recording::Block> = recording.blocks.iter().collect();
+        blocks.sort_by_key(|block| block.site);
+        blocks.dedup_by_key(|block| block.site);
+        one_each.blocks = blocks.into_iter().collect();
         let json = one_each.dump(Which::Allocated);
         let mut dump = read_slice(&json).expect("our own dump");
         Symboliser::new(Options::default()).symbolicate(&mut dump);
@@ -70,8 +72,7 @@ impl Known {
         };
         assert!(self.functions.iter().any(|(site, _)| is_in(*site)), "no site in {function}");
         let mut chosen = self.recording.clone();
-        chosen.blocks =
-            self.recording.blocks(which).filter(|block| is_in(block.site)).copied().collect();
+        chosen.blocks = self.recording.blocks(which).filter(|block| is_in(block.site)).collect();
         chosen.sum(Which::Allocated)
     }
 }

@@ -2,37 +2,23 @@
 //! paths.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
 use memreport_analysis::analysis::ExplainOptions;
 use memreport_analysis::axis::Axis;
-use memreport_analysis::read::{Dump, read_file};
+use memreport_analysis::read::Dump;
 use memreport_analysis::retention::{
     ExternalRoot, HandleCount, PathOptions, RetainedName, RetainedNode, Retention, StepPlace,
     Target, TreeOptions, WhyAlive, write_cycles, write_tree,
 };
 use memreport_analysis::symbols::Symboliser;
 
+use crate::scans;
+
 /// Returns the dump, which is made once.
 fn dump() -> &'static Dump {
     static DUMP: OnceLock<Dump> = OnceLock::new();
-    DUMP.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("held");
-        std::fs::create_dir_all(&folder).expect("the target folder is ours");
-        // Under some test runners each test is a process of its own.
-        let report = folder.join(format!("{}.json.gz", std::process::id()));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_held"));
-        let output = command.arg(&report).env("DMD", "--mode=scan").output();
-        let output = output.expect("cargo has built it");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let file = dmd::dump::beside(&report);
-        let mut dump = read_file(&file).expect("the dump is there, and good");
-        let _ = std::fs::remove_file(report);
-        let _ = std::fs::remove_file(file);
-        Symboliser::default().symbolicate(&mut dump);
-        dump
-    })
+    DUMP.get_or_init(|| scans::of_program(env!("CARGO_BIN_EXE_held"), "held.json.gz").dump)
 }
 
 /// Replaces the parts of a line that differ from run to run: addresses, and shares of the heap.

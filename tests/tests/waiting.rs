@@ -1,28 +1,13 @@
 //! Tests the tree of a scan that a program with DMD has saved: stacks hold the heap.
 
-use std::path::Path;
-use std::process::Command;
-
 use memreport_analysis::ownership::{OwnerRow, OwnerTree, OwnerTreeOptions};
-use memreport_analysis::read::read_file;
-use memreport_analysis::symbols::Symboliser;
+
+use crate::scans;
 
 /// Runs the program and returns the tree of its scan.
 fn tree() -> OwnerTree {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("waiting");
-    std::fs::create_dir_all(&folder).expect("the target folder is ours");
-    let report = folder.join(format!("{}.json", std::process::id()));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_waiting"));
-    let output = command.arg(&report).env("DMD", "--mode=scan").output().expect("it starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let file = dmd::dump::beside(&report);
-    let mut dump = read_file(&file).expect("the dump is there, and good");
-    let _ = std::fs::remove_file(report);
-    let _ = std::fs::remove_file(file);
-    let mut symboliser = Symboliser::default();
-    symboliser.symbolicate(&mut dump);
-    let types = symboliser.types(&dump);
-    OwnerTree::new(&dump, &types, &OwnerTreeOptions::default()).expect("it is a scan")
+    let scan = scans::of_program(env!("CARGO_BIN_EXE_waiting"), "waiting.json");
+    OwnerTree::new(&scan.dump, &scan.types, &OwnerTreeOptions::default()).expect("it is a scan")
 }
 
 /// Returns the first row, in any depth, whose name begins so.

@@ -23,6 +23,7 @@ mod recordings;
 mod replaced;
 mod retention;
 mod run;
+mod scans;
 mod scopes;
 mod security;
 mod stacks;

@@ -297,7 +297,8 @@ fn words_are_clamped_to_the_blocks_they_point_into() {
     let mut dump = dump("scan", blocks);
     let stats = clamp(&mut dump).unwrap();
     assert_eq!((stats.to_start, stats.into_block, stats.to_nothing, stats.null), (1, 1, 3, 1));
-    let words: Vec<&[u64]> = dump.contents.iter().map(|contents| dump.words(contents)).collect();
+    let words = |contents| dump.words(&contents, &mut Vec::new()).to_vec();
+    let words: Vec<Vec<u64>> = dump.contents().map(words).collect();
     assert_eq!(words, [&[0x100, 0x100][..], &[]], "words of 0 at the end go away");
 
     let error = |blocks| clamp(&mut self::dump("scan", blocks)).unwrap_err().to_string();

@@ -148,11 +148,11 @@ impl Layout {
         for (number, block) in blocks.take_while(|(_, block)| block.allocated_at <= at) {
             let lives = recording.lives_at(number, at);
             if lives || amounts == Amounts::Both {
-                let key = SizedSite { site: history.site(block), size: block.usable };
+                let key = SizedSite { site: history.site(&block), size: block.usable };
                 let sum = sums.entry(key).or_default();
-                sum.allocated.add(block);
+                sum.allocated.add(&block);
                 if lives {
-                    sum.live.add(block);
+                    sum.live.add(&block);
                 }
             }
         }

@@ -62,7 +62,7 @@ struct Pending {
 /// The holders and the layout of each block.
 pub(super) struct Claims<'a, 'd, 't> {
     dump: &'d Dump,
-    ranges: &'a BlockRanges,
+    ranges: &'a BlockRanges<'d>,
     sites: &'a Sites,
     pub(super) shapes: Shapes<'t>,
     stack_types: StackTypes<'a>,
@@ -94,7 +94,7 @@ pub(super) struct Claims<'a, 'd, 't> {
 impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     pub(super) fn new(
         dump: &'d Dump,
-        ranges: &'a BlockRanges,
+        ranges: &'a BlockRanges<'d>,
         sites: &'a Sites,
         shapes: Shapes<'t>,
         roots: &Roots<'_>,
@@ -212,7 +212,9 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         let generation = self.generations.get(from as usize).copied().unwrap_or(0);
         self.edges.push(Edge { from, to, strength, label, generation });
         // A weak pointer holds the block alone, and only once the value in it is gone.
-        if strength == Strength::Weak && self.ranges.words_of(self.dump, to).first() != Some(&0) {
+        if strength == Strength::Weak
+            && self.ranges.words_of(to, &mut Vec::new()).first() != Some(&0)
+        {
             return;
         }
         let is_new = self.reached_from[to as usize] == NONE;
@@ -284,7 +286,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
 
     /// Pushes the pointers of a block.
     fn expand(&mut self, block: u32) {
-        let words = Words(self.ranges.words_of(self.dump, block));
+        let (ranges, mut buffer) = (self.ranges, Vec::new());
+        let words = Words(ranges.words_of(block, &mut buffer));
         // By word: whether it is a pointer of the type.
         let mut typed: Vec<u64> = Vec::new();
         if let Some(layout) = self.layouts.get(block) {
@@ -313,7 +316,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         }
         typed.sort_unstable();
         let mut others = Vec::new();
-        self.ranges.each_link_of(self.dump, block, |link| {
+        self.ranges.each_link_of(block, |link| {
             let at = u64::from(link.at);
             if link.to != block && typed.binary_search(&at).is_err() {
                 others.push((at, link.to));
@@ -369,7 +372,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     /// Returns the blocks that tagged words of a block lead to: the highest 16 bits are not of an
     /// address, because interpreters keep the type of a value there.
     fn tagged(&self, block: u32) -> Vec<u32> {
-        let words = self.ranges.words_of(self.dump, block).iter();
+        let mut buffer = Vec::new();
+        let words = self.ranges.words_of(block, &mut buffer).iter();
         let addresses = words
             .filter(|word| **word >> ADDRESS_BITS != 0)
             .map(|word| word & ((1 << ADDRESS_BITS) - 1));
@@ -386,7 +390,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         let mut is_held = vec![false; self.dump.blocks.len()];
         let mut builder = Builder::default();
         for &block in &left {
-            self.ranges.each_link_of(self.dump, block, |link| {
+            self.ranges.each_link_of(block, |link| {
                 if link.to != block {
                     is_held[link.to as usize] = true;
                     builder.add(block, link.to);
@@ -400,7 +404,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         let heads = left.iter().copied().filter(|&block| !is_held[block as usize]);
         self.begin_at(heads.collect(), roots);
         let reached: Vec<bool> = self.reached_from.iter().map(|from| *from != NONE).collect();
-        let cycles = loose_cycles(&builder.graph(self.dump.blocks.len()), &reached);
+        let cycles = loose_cycles(&builder.finish(self.dump.blocks.len()), &reached);
         let first = cycles.iter().filter_map(|cycle| cycle.first().copied());
         self.begin_at(first.collect(), roots);
     }

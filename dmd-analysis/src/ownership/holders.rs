@@ -6,9 +6,8 @@ mod handles;
 use rustc_hash::FxHashSet;
 
 use crate::analysis::scan::links::BlockRanges;
-use crate::read::Dump;
+use crate::retention::graph::Graph;
 use crate::retention::graph::dominators::Dominators;
-use crate::retention::graph::{Builder, Graph};
 
 use self::handles::Handle;
 use super::claims::{Claims, Edge, Rank};
@@ -26,7 +25,7 @@ pub(super) struct Holders {
 impl Holders {
     /// Finds the holders of all blocks.
     pub(super) fn new(
-        (dump, ranges): (&Dump, &BlockRanges),
+        ranges: &BlockRanges<'_>,
         claims: &mut Claims<'_, '_, '_>,
         roots: &Roots<'_>,
     ) -> Self {
@@ -63,7 +62,7 @@ impl Holders {
         edges.shrink_to_fit();
         edges.sort_unstable_by_key(|edge| (edge.to, edge.strength, edge.from, edge.label));
         let root = roots.external;
-        let handles = with_roots(handles::find(dump, ranges, roots), &edges, roots);
+        let handles = with_roots(handles::find(ranges, roots), &edges, roots);
         let dominators = Dominators::new(&graph(edges.iter(), roots, &handles), root);
         Self { dominators, root, edges }
     }
@@ -97,7 +96,7 @@ fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (bool, Option<Strength>, R
     (rank == Rank::Unrooted, weak, rank, edge.strength)
 }
 
-fn of_kept<'e>(edges: &'e [Edge], kept: &[bool]) -> impl Iterator<Item = &'e Edge> {
+fn of_kept<'e>(edges: &'e [Edge], kept: &'e [bool]) -> impl Iterator<Item = &'e Edge> + Clone {
     edges.iter().zip(kept).filter(|(_, is_kept)| **is_kept).map(|(edge, _)| edge)
 }
 
@@ -122,18 +121,15 @@ fn with_roots(mut handles: Vec<Handle>, edges: &[Edge], roots: &Roots<'_>) -> Ve
 
 /// Builds the graph. A thread with a handle hangs on its handles alone.
 fn graph<'e>(
-    edges: impl Iterator<Item = &'e Edge>,
+    edges: impl Iterator<Item = &'e Edge> + Clone,
     roots: &Roots<'_>,
     handles: &[Handle],
 ) -> Graph {
-    let mut sorted: Vec<(u32, u32)> = edges.map(|edge| (edge.from, edge.to)).collect();
     let with_handle: FxHashSet<u32> = handles.iter().map(|handle| handle.thread).collect();
     let sources = roots.sources.iter().zip(roots.first..);
     let sources = sources.filter(|(_, node)| !with_handle.contains(node));
-    sorted.extend(sources.map(|(source, node)| (roots.holder_of(source), node)));
-    sorted.extend(handles.iter().map(|handle| (handle.from, handle.thread)));
-    sorted.sort_unstable();
-    let mut builder = Builder::default();
-    sorted.into_iter().for_each(|(from, to)| builder.add(from, to));
-    builder.finish(roots.nodes())
+    let sources = sources.map(|(source, node)| (roots.holder_of(source), node));
+    let handles = handles.iter().map(|handle| (handle.from, handle.thread));
+    let blocks = edges.map(|edge| (edge.from, edge.to));
+    Graph::of_edges(roots.nodes(), blocks.chain(sources).chain(handles))
 }

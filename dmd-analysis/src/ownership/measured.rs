@@ -109,9 +109,10 @@ pub fn measure(
             measured.extend(walk.root(source));
         }
     }
-    for variable in variables::find(dump, &ranges, &sites, choice.variables) {
+    for variable in variables::find(&ranges, &sites, choice.variables) {
         measured.extend(walk.variable(variable));
     }
+    ranges.check_words()?;
     measured.sort_by(|a, b| (b.unreported.bytes, &a.name).cmp(&(a.unreported.bytes, &b.name)));
     Ok(measured)
 }
@@ -127,7 +128,7 @@ impl MeasuredRoot {
 /// The walk over the blocks of all roots.
 struct Walk<'a, 't> {
     dump: &'a Dump,
-    ranges: &'a BlockRanges,
+    ranges: &'a BlockRanges<'a>,
     stack_types: StackTypes<'a>,
     shapes: Shapes<'t>,
     is_visited: Vec<bool>,
@@ -219,7 +220,8 @@ impl Walk<'_, '_> {
     }
 
     fn expand(&mut self, block: u32, layout: Layout, way: u32) {
-        let words = Words(self.ranges.words_of(self.dump, block));
+        let (ranges, mut buffer) = (self.ranges, Vec::new());
+        let words = Words(ranges.words_of(block, &mut buffer));
         let mut slots = Vec::new();
         layout.each_slot(&mut self.shapes, words, &mut |start, slot| {
             let at = start.saturating_add(slot.offset);

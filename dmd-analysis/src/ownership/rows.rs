@@ -53,7 +53,7 @@ struct Key {
 /// All rows, and how to find them.
 pub(super) struct Rows<'a, 'd, 't> {
     dump: &'d Dump,
-    ranges: &'a BlockRanges,
+    ranges: &'a BlockRanges<'d>,
     sites: &'a Sites,
     claims: Claims<'a, 'd, 't>,
     holders: Holders,
@@ -71,12 +71,12 @@ pub(super) struct Rows<'a, 'd, 't> {
 impl<'a, 'd, 't> Rows<'a, 'd, 't> {
     /// Makes the rows of a heap.
     pub(super) fn new(
-        (dump, ranges, sites): (&'d Dump, &'a BlockRanges, &'a Sites),
+        (dump, ranges, sites): (&'d Dump, &'a BlockRanges<'d>, &'a Sites),
         mut claims: Claims<'a, 'd, 't>,
         roots: &Roots<'_>,
         is_counted: &'a dyn Fn(&Block) -> bool,
     ) -> Self {
-        let holders = Holders::new((dump, ranges), &mut claims, roots);
+        let holders = Holders::new(ranges, &mut claims, roots);
         let several = Several::new(&holders, roots);
         let mut heads = std::mem::take(&mut claims.heads);
         heads.sort_unstable();
@@ -208,7 +208,8 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             return;
         }
         let bytes = block.usable().saturating_mul(block.num);
-        let words = Words(self.ranges.words_of(self.dump, number));
+        let mut buffer = Vec::new();
+        let words = Words(self.ranges.words_of(number, &mut buffer));
         let layout = self.claims.layouts.get(number);
         let is_known = matches!(self.sites.get(block.kind.alloc).block_type, BlockType::Known(_));
         let shapes = &mut self.claims.shapes;

@@ -148,6 +148,7 @@ impl OwnerTree {
         let is_counted = |block: &Block| counted.is_none_or(|dump| dump.reports(block).is_none());
         let rows = Rows::new((dump, &ranges, &sites), claims, &roots, &is_counted);
         let mut rows = nest(rows.list);
+        ranges.check_words()?;
         if options.unreported_only {
             drop_empty(&mut rows);
         }

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::extension::Extension;
+use super::scan::block_words::{BlockWords, InOrder};
+use super::scan::contents::{Contents, ContentsTable};
 
 /// A dump. `docs/formats.md` describes the file format.
 #[derive(Debug, Default)]
@@ -20,9 +22,8 @@ pub struct Dump {
     pub notes: Vec<String>,
     /// The frames that stacks are made of.
     pub frames: Vec<Frame>,
-    /// The contents of blocks (scan mode): one entry for each block that has any.
-    pub contents: Vec<Contents>,
-    pub(crate) words: Vec<u64>,
+    pub(crate) contents: ContentsTable,
+    pub(crate) words: BlockWords,
     pub(crate) reports: Vec<TraceId>,
     pub(crate) traces: Vec<Box<[FrameId]>>,
 }
@@ -47,10 +48,35 @@ impl Dump {
         Some(&self.reports[reports.start as usize..reports.end as usize])
     }
 
-    /// Returns the words of a block's contents.
+    /// Returns the contents of blocks (scan mode), in the order of the blocks: one entry for each
+    /// block that has any.
+    pub fn contents(&self) -> impl Iterator<Item = Contents> {
+        self.contents.iter(|block| self.blocks[block].req)
+    }
+
+    /// Returns the contents of the block with this index, if it has any.
     #[must_use]
-    pub fn words(&self, contents: &Contents) -> &[u64] {
-        &self.words[contents.range()]
+    pub fn contents_of(&self, block: usize) -> Option<Contents> {
+        self.contents.of(block, || self.blocks[block].req)
+    }
+
+    /// Returns the words of a block's contents. If the dump was [read with its
+    /// file](super::read_with_file), they are read from there into `buffer`, and are fewer if that
+    /// fails, as [`lost_words`](Self::lost_words) then tells.
+    pub fn words<'w>(&'w self, contents: &Contents, buffer: &'w mut Vec<u64>) -> &'w [u64] {
+        self.words.get(contents.place(), contents.count(), buffer)
+    }
+
+    /// Returns the reason if words of blocks could not be read from the dump's file.
+    #[must_use]
+    pub fn lost_words(&self) -> Option<&str> {
+        self.words.failure()
+    }
+
+    /// Visits the words of blocks in pieces: each with the number of its first word in the block.
+    /// Those of a file are read many at once if blocks are visited in the order of the dump.
+    pub(crate) fn words_in_order(&self) -> InOrder<'_> {
+        InOrder::new(&self.words)
     }
 }
 
@@ -138,37 +164,6 @@ impl Block {
     #[must_use]
     pub fn usable(&self) -> u64 {
         self.req.saturating_add(self.slop)
-    }
-}
-
-/// The contents of one block, as a range of words: of a block of more than 32 GiB, those of its
-/// beginning.
-#[derive(Debug, Clone)]
-pub struct Contents {
-    block: u32,
-    count: u32,
-    start: usize,
-}
-
-impl Contents {
-    pub(super) fn new(block: usize, words: Range<usize>) -> Self {
-        let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Self { block: short(block), count: short(words.len()), start: words.start }
-    }
-
-    pub(crate) fn range(&self) -> Range<usize> {
-        self.start..self.start + self.count as usize
-    }
-
-    /// Leaves the last word out.
-    pub(crate) fn drop_last(&mut self) {
-        self.count = self.count.saturating_sub(1);
-    }
-
-    /// Returns the index of the block in [`Dump::blocks`].
-    #[must_use]
-    pub fn block(&self) -> usize {
-        self.block as usize
     }
 }
 

@@ -75,7 +75,8 @@ fn words_of_scan_dumps_are_numbers() {
     let dump = read_slice(text.as_bytes()).unwrap();
     assert_eq!(dump.invocation.mode, Mode::Scan);
     assert_eq!(dump.blocks[1].addr.map(u64::from), Some(0x7fff_0020));
-    assert_eq!(dump.words(&dump.contents[0]), [0, 0x7fff_0010]);
+    let contents = dump.contents_of(0).expect("it has words");
+    assert_eq!(dump.words(&contents, &mut Vec::new()), [0, 0x7fff_0010]);
 }
 
 #[test]

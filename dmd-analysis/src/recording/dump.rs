@@ -24,7 +24,7 @@ impl Recording {
     pub fn dump(&self, which: Which) -> Vec<u8> {
         let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
         for block in self.blocks(which) {
-            let Block { requested, usable, weight, .. } = *block;
+            let Block { requested, usable, weight, .. } = block;
             let site = match (which, block.freed) {
                 (Which::Freed, Some(freed)) => freed.site,
                 _ => block.site,

@@ -28,9 +28,9 @@ pub(super) struct Follower {
     /// The number of blocks when it was highest.
     blocks: usize,
     /// Blocks that were freed since.
-    freed_since: Vec<usize>,
+    freed_since: Vec<u32>,
     /// Blocks that were freed before, and so did not live.
-    freed_before: Vec<usize>,
+    freed_before: Vec<u32>,
 }
 
 impl Follower {
@@ -51,7 +51,7 @@ impl Follower {
     /// Notes that a block was freed; one from before the recording has no number.
     pub(super) fn freed(&mut self, usable: u64, block: Option<usize>) {
         self.live -= i128::from(usable);
-        self.freed_since.extend(block);
+        self.freed_since.extend(block.and_then(|block| u32::try_from(block).ok()));
     }
 
     /// Returns the peak, if there were sums.
@@ -59,7 +59,7 @@ impl Follower {
         let bytes = u64::try_from(self.base? + self.highest).ok()?;
         let mut lived = vec![true; self.blocks];
         for block in self.freed_before {
-            if let Some(lived) = lived.get_mut(block) {
+            if let Some(lived) = lived.get_mut(block as usize) {
                 *lived = false;
             }
         }

@@ -289,8 +289,8 @@ impl Reading {
         // If the end of the previous block at this address was lost, it ends now at the latest.
         let place = self.recording.blocks.len();
         if let Some(before) = self.live.insert(address, place) {
-            self.recording.blocks[before].freed =
-                Some(Freed { time: self.time, thread: 0, site: 0 });
+            let freed = Freed { time: self.time, thread: 0, site: 0 };
+            self.recording.blocks.set_freed(before, freed);
         }
         self.recording.blocks.push(block);
         if let Some(follower) = &mut self.follower {
@@ -301,9 +301,10 @@ impl Reading {
     /// Ends a block. Returns `false` if its allocation is not in the recording.
     fn freed(&mut self, address: u64, thread: u32, site: u32) -> bool {
         let Some(place) = self.live.remove(&address) else { return false };
-        let block = &mut self.recording.blocks[place];
-        block.freed = Some(Freed { time: self.time, thread, site });
-        if let Some(follower) = &mut self.follower {
+        self.recording.blocks.set_freed(place, Freed { time: self.time, thread, site });
+        if let Some(follower) = &mut self.follower
+            && let Some(block) = self.recording.blocks.get(place)
+        {
             follower.freed(block.usable, Some(place));
         }
         true

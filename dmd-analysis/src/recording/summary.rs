@@ -60,9 +60,9 @@ const BOUNDS: [u64; 7] = [TEMPORARY, 10_000, 100_000, 1_000_000, 10_000_000, 60_
 
 impl Recording {
     /// Returns the chosen blocks.
-    pub fn blocks(&self, which: Which) -> impl Iterator<Item = &Block> {
+    pub fn blocks(&self, which: Which) -> impl Iterator<Item = Block> {
         let peak = self.peak().map(|peak| peak.time);
-        let is_chosen = move |(number, block): &(usize, &Block)| match which {
+        let is_chosen = move |(number, block): &(usize, Block)| match which {
             Which::Allocated => true,
             Which::Retained => block.freed.is_none(),
             Which::Freed => block.freed.is_some(),
@@ -76,7 +76,7 @@ impl Recording {
     #[must_use]
     pub fn sum(&self, which: Which) -> Estimate {
         let mut sum = Estimate::default();
-        self.blocks(which).for_each(|block| sum.add(block));
+        self.blocks(which).for_each(|block| sum.add(&block));
         sum
     }
 
@@ -111,13 +111,13 @@ impl Recording {
             })
             .collect();
         let mut living = Lifetime { from: 0, to: None, sum: Estimate::default() };
-        for block in &self.blocks {
+        for block in self.blocks.iter() {
             let class = match block.lifetime() {
                 None => Some(&mut living),
                 Some(time) => classes.iter_mut().find(|class| class.to > Some(time)),
             };
             if let Some(class) = class {
-                class.sum.add(block);
+                class.sum.add(&block);
             }
         }
         classes.push(living);
@@ -129,7 +129,7 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Freed;
+    use crate::recording::{Blocks, Freed};
 
     fn block(allocated_at: u64, freed: Option<u64>, usable: u64) -> Block {
         let freed = freed.map(|time| Freed { time, thread: 1, site: 0 });
@@ -141,7 +141,7 @@ mod tests {
         let drawn = Block { requested: 10, weight: 2.5, ..block(0, None, 16) };
         assert_eq!((drawn.bytes(), drawn.requested_bytes()), (40.0, 25.0));
         let certain = block(0, None, 100);
-        let blocks = vec![drawn, drawn, certain];
+        let blocks = [drawn, drawn, certain].into_iter().collect();
         let sum = Recording { blocks, ..Recording::default() }.sum(Which::Allocated);
         assert_eq!((sum.blocks, sum.bytes), (6.0, 180.0));
         // Twice 40² · (1 − 1 / 2.5), and nothing of the block that was certain.
@@ -157,12 +157,12 @@ mod tests {
             ..Point::default()
         };
         let recording = Recording {
-            blocks: vec![
+            blocks: Blocks::from_iter([
                 block(0, None, 1),
                 block(10, Some(20), 10),
                 block(10, Some(50_000), 100),
                 block(60_000, Some(70_000), 1000),
-            ],
+            ]),
             timeline: vec![
                 point(0, 1, 0),
                 point(15, 111, 0),

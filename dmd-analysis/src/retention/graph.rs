@@ -62,19 +62,12 @@ impl Builder {
         u32::try_from(self.targets.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the graph with the edges so far and this number of nodes.
-    pub(crate) fn graph(&self, nodes: usize) -> Graph {
-        let mut first = self.first.clone();
-        first.resize(nodes + 1, self.end());
-        let targets = Neighbours { first, of: self.targets.clone() };
-        Graph { sources: reversed(&targets), targets }
-    }
-
     /// Returns the finished graph with this number of nodes.
     pub(crate) fn finish(mut self, nodes: usize) -> Graph {
         self.fill(nodes + 1);
-        let targets = Neighbours { first: self.first, of: self.targets };
         drop(self.seen);
+        self.targets.shrink_to_fit();
+        let targets = Neighbours { first: self.first, of: self.targets };
         Graph { sources: reversed(&targets), targets }
     }
 }
@@ -88,11 +81,7 @@ fn reversed(targets: &Neighbours) -> Neighbours {
     for &to in &targets.of {
         first[to as usize] += 1;
     }
-    let mut end = 0;
-    for count in &mut first {
-        end += *count;
-        *count = end;
-    }
+    accumulate(&mut first);
     let mut of = vec![0; targets.of.len()];
     for node in (0..nodes).rev() {
         let node = u32::try_from(node).unwrap_or(NONE);
@@ -105,7 +94,56 @@ fn reversed(targets: &Neighbours) -> Neighbours {
     Neighbours { first, of }
 }
 
+/// Replaces each count by the sum of all up to it, and returns the sum of all.
+fn accumulate(counts: &mut [u32]) -> u32 {
+    let mut sum = 0;
+    for count in counts {
+        sum += *count;
+        *count = sum;
+    }
+    sum
+}
+
 impl Graph {
+    /// Makes a graph of edges in any order; one that comes twice counts once.
+    pub(crate) fn of_edges(nodes: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+        // By node: the end of its row, then, while rows are filled from behind, their starts.
+        let mut first = vec![0_u32; nodes + 1];
+        edges.clone().for_each(|(from, _)| first[from as usize] += 1);
+        let mut of = vec![0; accumulate(&mut first) as usize];
+        for (from, to) in edges {
+            let place = &mut first[from as usize];
+            *place -= 1;
+            of[*place as usize] = to;
+        }
+        let mut kept = 0;
+        let mut start = 0;
+        for node in 0..nodes {
+            let end = first[node + 1] as usize;
+            of[start..end].sort_unstable();
+            first[node] = u32::try_from(kept).unwrap_or(u32::MAX);
+            let row = kept;
+            for at in start..end {
+                if kept == row || of[kept - 1] != of[at] {
+                    of[kept] = of[at];
+                    kept += 1;
+                }
+            }
+            start = end;
+        }
+        first[nodes] = u32::try_from(kept).unwrap_or(u32::MAX);
+        of.truncate(kept);
+        let targets = Neighbours { first, of };
+        Self { sources: reversed(&targets), targets }
+    }
+
+    /// Returns a builder that goes on with edges of further nodes.
+    pub(crate) fn into_builder(self) -> Builder {
+        let Neighbours { mut first, of: targets } = self.targets;
+        first.pop();
+        Builder { first, targets, seen: Vec::new() }
+    }
+
     /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.targets.first.len() - 1

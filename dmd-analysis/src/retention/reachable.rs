@@ -22,8 +22,9 @@ use crate::read::Dump;
 pub fn reachable_blocks(dump: &Dump) -> Result<Vec<bool>, ClampError> {
     let ranges = BlockRanges::new(dump)?;
     let mut builder = Builder::default();
-    ranges.each_link(dump, |link| builder.add(link.from, link.to));
-    let graph = builder.graph(dump.blocks.len());
+    ranges.each_link(|link| builder.add(link.from, link.to));
+    ranges.check_words()?;
+    let graph = builder.finish(dump.blocks.len());
     let mut reached = vec![false; dump.blocks.len()];
     let statics = dump.extension.iter().flat_map(|ours| &ours.statics);
     for word in statics {

@@ -16,7 +16,7 @@ use super::graph::{Builder, Graph};
 use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
 use crate::analysis::suggest::readable_static;
-use crate::read::{Dump, Holder, StaticPlace};
+use crate::read::{Holder, StaticPlace};
 use external::ExternalRoots;
 use handle_count::count_handles;
 
@@ -67,29 +67,25 @@ impl Roots {
 }
 
 /// Builds the graph of a dump and finds its roots.
-pub(crate) fn find(
-    dump: &Dump,
-    ranges: &BlockRanges,
-    sites: &Sites,
-    style: &Style<'_>,
-) -> RootedGraph {
+pub(crate) fn find(ranges: &BlockRanges<'_>, sites: &Sites, style: &Style<'_>) -> RootedGraph {
+    let dump = ranges.dump();
     let mut builder = Builder::default();
     let mut self_links = Vec::new();
-    ranges.each_link(dump, |link| {
+    ranges.each_link(|link| {
         if link.from != link.to {
             builder.add(link.from, link.to);
         } else if self_links.last() != Some(&link.from) {
             self_links.push(link.from);
         }
     });
-    let statics = statics(dump, ranges);
+    let statics = statics(ranges);
     let number = |at: usize| u32::try_from(at).unwrap_or(NONE);
     let blocks = dump.blocks.len();
     for (at, place) in statics.iter().enumerate() {
         place.targets.iter().for_each(|&block| builder.add(number(blocks + at), block));
     }
     let mut nodes = blocks + statics.len();
-    let graph = builder.graph(nodes);
+    let graph = builder.finish(nodes);
     let mut reached = vec![false; nodes];
     let (mut heads, mut cycles) = (Vec::new(), Vec::new());
     for node in 0..number(nodes) {
@@ -103,7 +99,8 @@ pub(crate) fn find(
         }
     }
     cycles.append(&mut loose_cycles(&graph, &reached));
-    drop((graph, reached));
+    drop(reached);
+    let mut builder = graph.into_builder();
     for cycle in &cycles {
         cycle.iter().for_each(|&block| builder.add(number(nodes), block));
         nodes += 1;
@@ -115,7 +112,7 @@ pub(crate) fn find(
     let heads =
         heads.into_iter().map(|block| Head { block, external: external.of_block(block) }).collect();
     let cycles = cycles.into_iter().map(|blocks| {
-        let handles = count_handles(dump, ranges, sites, &blocks);
+        let handles = count_handles(ranges, sites, &blocks);
         LooseCycle { external: external.of_cycle(&blocks), blocks, handles }
     });
     let cycles = cycles.collect();
@@ -139,7 +136,8 @@ struct StaticRoot {
 }
 
 /// Returns the statics of a dump that point at blocks.
-fn statics(dump: &Dump, ranges: &BlockRanges) -> Vec<StaticRoot> {
+fn statics(ranges: &BlockRanges<'_>) -> Vec<StaticRoot> {
+    let dump = ranges.dump();
     let Some(ours) = &dump.extension else { return Vec::new() };
     let mut statics: Vec<StaticRoot> = Vec::new();
     let mut numbers: FxHashMap<RootName, usize> = FxHashMap::default();

@@ -141,7 +141,7 @@ impl Retention<'_> {
     fn pointer(&self, from: u32, to: u32) -> Option<Pointer> {
         let Node::Block(block) = self.node(from) else { return None };
         let mut found: Option<Link> = None;
-        self.ranges.each_link_of(self.dump, from, |link| {
+        self.ranges.each_link_of(from, |link| {
             let is_better = found.is_none_or(|best| best.into > 0 && link.into == 0);
             if link.to == to && is_better {
                 found = Some(link);

@@ -14,7 +14,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::read::scanned::{self, Scanned, ScannedBlock};
+use crate::read::scan::scanned::{self, Scanned, ScannedBlock};
 use crate::read::{Dump, Frame, FrameId, Holder, ReadError, Symbol, read_slice};
 use crate::symbols::{Report, Symboliser};
 
@@ -96,7 +96,9 @@ fn scanned_list(kinds: &RawValue, count: u64, blocks: &[u8]) -> Result<Box<RawVa
     let mut input = blocks;
     let mut blocks = Scanned::new(count, &mut input);
     let mut words = Vec::new();
-    while let Some(ScannedBlock { address, req, slop, kind }) = blocks.next(&mut words)? {
+    while let Some(block) = blocks.next()? {
+        blocks.words(&block, &mut words)?;
+        let ScannedBlock { address, req, slop, kind, words: _ } = block;
         let separator = if list.len() == 1 { "\n" } else { ",\n" };
         list += &format!("{separator}{{\"req\":{req},\"addr\":\"{address:x}\"");
         if slop != 0 {

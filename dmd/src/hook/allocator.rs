@@ -128,10 +128,10 @@ impl<A: UsableSize> Dmd<A> {
     unsafe fn request<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
         if ZEROED {
             // SAFETY: the caller's contract.
-            unsafe { self.inner.alloc_zeroed(layout) }
+            unsafe { self.inner.counted_alloc_zeroed(layout) }
         } else {
             // SAFETY: the caller's contract.
-            unsafe { self.inner.alloc(layout) }
+            unsafe { self.inner.counted_alloc(layout) }
         }
     }
 
@@ -256,7 +256,8 @@ impl<A: UsableSize> Dmd<A> {
         };
         let new_size = Self::rounded(new).size();
         // SAFETY: the caller's contract.
-        let moved = below(|| unsafe { self.inner.realloc(address, Self::rounded(old), new_size) });
+        let moved =
+            below(|| unsafe { self.inner.counted_realloc(address, Self::rounded(old), new_size) });
         if !moved.is_null() {
             count_freed_bytes(usable);
             Self::count_freed(removed);

@@ -175,7 +175,7 @@ impl Interner {
     /// Inserts a number. If another thread has inserted the pair meanwhile, it returns that number.
     fn insert(&self, table: usize, hash: u64, pair: (u64, u64), number: u32) -> Option<u32> {
         let size = table_size(table);
-        let slots = self.tables[table].get_or_alloc(size)?;
+        let slots = self.tables[table].get_or_alloc_dense(size)?;
         for step in 0..PROBES {
             let slot = &slots[slot_index(hash, step, size)];
             // AcqRel: the Release publishes the pair to the Acquire of `find`, and the Acquire on
@@ -205,7 +205,7 @@ impl Interner {
 
     fn grow(&self, newest: usize) {
         let next = newest + 1;
-        if next < TABLES && self.tables[next].get_or_alloc(table_size(next)).is_some() {
+        if next < TABLES && self.tables[next].get_or_alloc_dense(table_size(next)).is_some() {
             // Release, with the Acquire of `intern`.
             let _ = self.newest.compare_exchange(newest, next, Release, Relaxed);
         }

@@ -79,12 +79,24 @@ impl<T: Zeroed + Sync> LazySlice<T> {
     /// Returns the slice, and maps it if necessary. Returns `None` when memory is short.
     #[inline]
     pub(crate) fn get_or_alloc(&self, length: usize) -> Option<&'static [T]> {
-        self.get(length).or_else(|| self.alloc(length))
+        self.get(length).or_else(|| self.alloc(length, map_zeroed))
+    }
+
+    /// Returns the slice, as [`get_or_alloc`](Self::get_or_alloc) does. It is used from end to end
+    /// at random, as a hash table is, so it has huge pages if it is large and the kernel grants
+    /// them.
+    #[inline]
+    pub(crate) fn get_or_alloc_dense(&self, length: usize) -> Option<&'static [T]> {
+        self.get(length).or_else(|| self.alloc(length, map_zeroed_huge))
     }
 
     #[cold]
-    fn alloc(&self, length: usize) -> Option<&'static [T]> {
-        let start = map_zeroed(length)?;
+    fn alloc(
+        &self,
+        length: usize,
+        map: impl Fn(usize) -> Option<NonNull<T>>,
+    ) -> Option<&'static [T]> {
+        let start = map(length)?;
         if self.publish(start) {
             MAPPED.fetch_add(length * size_of::<T>(), Relaxed);
         } else {
@@ -109,9 +121,19 @@ fn map_zeroed<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
     Some(sys::map(length.checked_mul(size_of::<T>())?)?.cast())
 }
 
+/// Maps this many zeroed elements, in huge pages if they fill some.
+#[cfg(not(loom))]
+fn map_zeroed_huge<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
+    Some(sys::map_huge(length.checked_mul(size_of::<T>())?)?.cast())
+}
+
+#[cfg(loom)]
+use map_zeroed as map_zeroed_huge;
+
 /// # Safety
 ///
-/// `start` comes from [`map_zeroed`] with this length, and is no longer used.
+/// `start` comes from [`map_zeroed`] or [`map_zeroed_huge`] with this length, and is no longer
+/// used.
 #[cfg(not(loom))]
 unsafe fn unmap_zeroed<T>(start: NonNull<T>, length: usize) {
     // SAFETY: by this function's contract the range is one whole mapping, no longer used.

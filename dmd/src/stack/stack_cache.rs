@@ -139,7 +139,7 @@ impl StackCache {
     /// Returns the row to insert a stack into.
     fn row_to_insert(&self, hash: StackHash) -> Option<&'static [[AtomicU64; 2]; ROW]> {
         if self.replaced.load(Relaxed) >= REPLACED
-            && let Some(words) = self.large.get_or_alloc(2 * LARGE)
+            && let Some(words) = self.large.get_or_alloc_dense(2 * LARGE)
         {
             return row(words, hash, LARGE);
         }

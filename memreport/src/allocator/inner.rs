@@ -6,5 +6,4 @@ mod jemalloc;
 mod mimalloc;
 #[cfg(feature = "snmalloc")]
 mod snmalloc;
-#[cfg(any(feature = "jemalloc", feature = "snmalloc"))]
 mod size_class;

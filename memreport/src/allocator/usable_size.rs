@@ -58,6 +58,44 @@ pub unsafe trait UsableSize: GlobalAlloc {
         None
     }
 
+    /// Allocates a block. Allocators that count blocks call it instead of `alloc`. It differs where
+    /// `alloc` returns blocks of several sizes for one layout, which [`prepared_size`] then would
+    /// not know. An allocator that passes on [`prepared_size`] also passes on this function and the
+    /// two below.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::alloc`.
+    ///
+    /// [`prepared_size`]: Self::prepared_size
+    #[inline]
+    unsafe fn counted_alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract.
+        unsafe { self.alloc(layout) }
+    }
+
+    /// Allocates a block of zeros. See [`counted_alloc`](Self::counted_alloc).
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::alloc_zeroed`.
+    #[inline]
+    unsafe fn counted_alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract.
+        unsafe { self.alloc_zeroed(layout) }
+    }
+
+    /// Resizes a block. See [`counted_alloc`](Self::counted_alloc).
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::realloc`.
+    #[inline]
+    unsafe fn counted_realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's contract.
+        unsafe { self.realloc(block, layout, new_size) }
+    }
+
     /// Returns the allocator's statistics, if it has any. Called between reporters; it may take
     /// locks of its own.
     fn statistics(&self) -> Option<HeapStatistics> {
@@ -150,7 +188,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract is passed through.
-        let block = unsafe { self.inner.alloc(layout) };
+        let block = unsafe { self.inner.counted_alloc(layout) };
         // SAFETY: fresh from the inner allocator.
         unsafe { self.count_allocated(block, layout) };
         block
@@ -159,7 +197,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract is passed through.
-        let block = unsafe { self.inner.alloc_zeroed(layout) };
+        let block = unsafe { self.inner.counted_alloc_zeroed(layout) };
         // SAFETY: fresh from the inner allocator.
         unsafe { self.count_allocated(block, layout) };
         block
@@ -178,7 +216,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
         // SAFETY: the block lives until the next line.
         let before = unsafe { self.size(block, layout) };
         // SAFETY: the caller's contract is passed through.
-        let moved = unsafe { self.inner.realloc(block, layout, new_size) };
+        let moved = unsafe { self.inner.counted_realloc(block, layout, new_size) };
         if !moved.is_null() {
             counters::freed(before);
             // SAFETY: the caller of `realloc` vouches that the size fits the alignment.

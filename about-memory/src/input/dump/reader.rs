@@ -66,8 +66,9 @@ impl DumpReader {
     ///
     /// The file cannot be read or is no dump.
     pub fn load(path: &Path) -> Result<Dump, DumpError> {
-        let (_step, file) = open_file(path).map_err(|error| not_opened(path, error))?;
-        read::read(file, read::DEFAULT_LIMIT).map_err(|error| not_a_dump(path, error))
+        let opened = open_file(path).map_err(|error| not_opened(path, error))?;
+        let _step = opened.step;
+        read_dump(opened.input, opened.file).map_err(|error| not_a_dump(path, error))
     }
 
     /// Reads and symbolicates the dump or the recording at `path`; `-` is standard input.
@@ -77,14 +78,14 @@ impl DumpReader {
     /// The file cannot be read or is neither.
     pub fn open(&mut self, path: &Path, notes: &mut dyn Write) -> Result<DumpSource, DumpError> {
         let unreadable = |error| DumpError::Read(path.to_owned(), ReadError::Io(error));
-        let (step, mut file) = open_file(path).map_err(|error| not_opened(path, error))?;
+        let opened = open_file(path).map_err(|error| not_opened(path, error))?;
+        let Opened { step, mut input, file } = opened;
         let mut head = Vec::new();
-        file.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
+        input.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
         let is_recording = recording::is_recording(&text_of(&head));
-        let whole = head.chain(file);
+        let whole = head.chain(input);
         if !is_recording {
-            let dump = read::read(whole, read::DEFAULT_LIMIT);
-            let dump = dump.map_err(|error| not_a_dump(path, error))?;
+            let dump = read_dump(whole, file).map_err(|error| not_a_dump(path, error))?;
             drop(step);
             return Ok(DumpSource::Dump(Box::new(self.finish(dump, notes))));
         }
@@ -113,8 +114,9 @@ impl DumpReader {
     /// The file cannot be read or is no dump.
     pub fn symbolicate_json(&mut self, path: &Path) -> Result<(Vec<u8>, Vec<String>), DumpError> {
         let bad = |error| DumpError::Read(path.to_owned(), error);
-        let (step, file) = open_file(path).map_err(|error| not_opened(path, error))?;
-        let json = unpack(file).map_err(bad)?;
+        let Opened { step, input, .. } =
+            open_file(path).map_err(|error| not_opened(path, error))?;
+        let json = unpack(input).map_err(bad)?;
         step.set_words(LOOKING_UP.to_owned());
         let (text, report) =
             memreport_analysis::symbols::symbolicate(&json, &mut self.symboliser).map_err(bad)?;
@@ -168,20 +170,36 @@ impl DumpReader {
 /// The file cannot be read or is no recording.
 pub(crate) fn read_recording(path: &Path) -> Result<Recording, String> {
     let is_recording = |path: &Path| FileKind::of(path) == Some(FileKind::Recording);
-    let (_step, file) = open_file(path).map_err(|error| match error.kind() {
+    let opened = open_file(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             format!("{}: {}", path.display(), missing::describe(path, &is_recording))
         }
         _ => format!("{}: cannot read the recording: {error}", path.display()),
     })?;
-    recording::read(file).map_err(|error| format!("{}: {error}", path.display()))
+    recording::read(opened.input).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The words for looking up functions.
 const LOOKING_UP: &str = "looking up functions and lines";
 
-/// Opens a file, or standard input, or takes the dump of a running program. Reading moves the step.
-fn open_file(path: &Path) -> io::Result<(Progress, Box<dyn Read>)> {
+/// A file, standard input, or the dump of a running program.
+struct Opened {
+    /// Reading `input` moves it.
+    step: Progress,
+    input: Box<dyn Read>,
+    /// The file itself, which `input` reads from its start.
+    file: Option<File>,
+}
+
+fn read_dump(input: impl Read, file: Option<File>) -> Result<Dump, ReadError> {
+    match file {
+        Some(file) => read::read_with_file(input, file, read::DEFAULT_LIMIT),
+        None => read::read(input, read::DEFAULT_LIMIT),
+    }
+}
+
+/// Opens a file, or standard input, or takes the dump of a running program.
+fn open_file(path: &Path) -> io::Result<Opened> {
     let words = format!("reading {}", path.display());
     if let Some(target) = running(path) {
         let step = Progress::start(format!("asking {} for its dump", path.display()), None);
@@ -192,11 +210,11 @@ fn open_file(path: &Path) -> io::Result<(Progress, Box<dyn Read>)> {
         let dump = dump.ok_or_else(|| {
             io::Error::other("the program sent no dump: start tracking by `about-memory track`")
         })?;
-        return Ok((step, Box::new(Cursor::new(dump))));
+        return Ok(Opened { step, input: Box::new(Cursor::new(dump)), file: None });
     }
     if is_stdin(path) {
         let step = Progress::start(words, None);
-        return Ok((step, Box::new(io::stdin().lock())));
+        return Ok(Opened { step, input: Box::new(io::stdin().lock()), file: None });
     }
     // Windows would not open it, and name another reason.
     if path.is_dir() {
@@ -205,8 +223,8 @@ fn open_file(path: &Path) -> io::Result<(Progress, Box<dyn Read>)> {
     let file = File::open(path)?;
     let length = file.metadata().ok().filter(|found| found.is_file()).map(|found| found.len());
     let step = Progress::start(words, length);
-    let counted = step.reader(file);
-    Ok((step, Box::new(counted)))
+    let input = Box::new(step.reader(file.try_clone()?));
+    Ok(Opened { step, input, file: Some(file) })
 }
 
 /// Returns the error of a file that cannot be opened. Beside one that is not there, others are

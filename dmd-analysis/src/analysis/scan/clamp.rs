@@ -35,6 +35,8 @@ pub enum ClampError {
         /// The address of the second block.
         addr: u64,
     },
+    /// The words of blocks could not be read from the dump's file, for this reason.
+    Words(String),
 }
 
 impl fmt::Display for ClampError {
@@ -49,6 +51,11 @@ impl fmt::Display for ClampError {
             Self::Overlap { addr } => {
                 write!(f, "the block at 0x{addr:x} lies in another: the dump is damaged")
             }
+            Self::Words(reason) => write!(
+                f,
+                "the contents of blocks can no longer be read from the file: {reason}; \
+                 leave it as it is until the answer is there"
+            ),
         }
     }
 }
@@ -63,16 +70,18 @@ impl error::Error for ClampError {}
 pub fn clamp(dump: &mut Dump) -> Result<ClampStats, ClampError> {
     let ranges = ranges(dump)?;
     let mut stats = ClampStats::default();
-    let mut words = std::mem::take(&mut dump.words);
-    for contents in &mut dump.contents {
-        for word in &mut words[contents.range()] {
+    let words = std::mem::take(&mut dump.words);
+    let list = dump.contents.list(|block| dump.blocks[block].req);
+    let mut words = words.into_memory(list).map_err(ClampError::Words)?;
+    for contents in list {
+        let start = usize::try_from(contents.place()).unwrap_or(usize::MAX);
+        let own = &mut words[start..start + contents.count()];
+        for word in own.iter_mut() {
             *word = clamp_word(&ranges, *word, &mut stats);
         }
-        while words[contents.range()].last() == Some(&0) {
-            contents.drop_last();
-        }
+        contents.keep(own.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1));
     }
-    dump.words = words;
+    *dump.words.memory() = words;
     Ok(stats)
 }
 
@@ -129,6 +138,9 @@ mod tests {
         let stats = clamp(&mut dump).unwrap();
         assert_eq!(stats, ClampStats { to_start: 2, into_block: 3, to_nothing: 3, null: 1 });
         // Zeros at the end are no contents.
-        assert_eq!(dump.words(&dump.contents[0]), [0x2000, 0x2000, 0x1000, 0x1000, 0x1000]);
+        assert_eq!(
+            dump.words(&dump.contents_of(0).unwrap(), &mut Vec::new()),
+            [0x2000, 0x2000, 0x1000, 0x1000, 0x1000]
+        );
     }
 }

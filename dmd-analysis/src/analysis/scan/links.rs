@@ -1,13 +1,15 @@
 //! Links of a scan dump: every word that points into a block is a link from one block to another.
 
+use std::ops::Range;
+
 use super::clamp::ClampError;
-use crate::read::{Contents, Dump, Mode};
+use crate::read::{Contents, Dump, InOrder, Mode};
 
 /// The number of blocks per entry of the coarse index.
 const INDEX_STEP: usize = 32;
 
 /// The addresses of one block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct BlockRange {
     start: u64,
     end: u64,
@@ -23,9 +25,10 @@ impl BlockRange {
 
 /// The addresses of all blocks of a scan dump, for lookups by address.
 #[derive(Debug)]
-pub(crate) struct BlockRanges {
-    /// Sorted by address.
-    ranges: Vec<BlockRange>,
+pub(crate) struct BlockRanges<'d> {
+    dump: &'d Dump,
+    /// The blocks in the order of their addresses; `None` if the dump has them in this order.
+    order: Option<Vec<u32>>,
     /// A coarse index: the start of every [`INDEX_STEP`]th block, small enough for the cache.
     index: Vec<u64>,
     /// The size of a word in bytes.
@@ -43,8 +46,8 @@ pub(crate) struct BlockAddress {
 
 /// The links of a dump, by the block that they point at.
 #[derive(Debug)]
-pub(crate) struct Links {
-    ranges: BlockRanges,
+pub(crate) struct Links<'d> {
+    ranges: BlockRanges<'d>,
     /// Sorted by target.
     links: Vec<Link>,
 }
@@ -62,12 +65,13 @@ pub(crate) struct Link {
     pub(crate) into: u32,
 }
 
-impl Links {
+impl<'d> Links<'d> {
     /// Finds the links of a scan dump, clamped or not.
-    pub(crate) fn new(dump: &Dump) -> Result<Self, ClampError> {
+    pub(crate) fn new(dump: &'d Dump) -> Result<Self, ClampError> {
         let ranges = BlockRanges::new(dump)?;
         let mut links = Vec::new();
-        ranges.each_link(dump, |link| links.push(link));
+        ranges.each_link(|link| links.push(link));
+        ranges.check_words()?;
         links.sort_unstable();
         Ok(Self { ranges, links })
     }
@@ -85,22 +89,40 @@ impl Links {
     }
 }
 
-impl BlockRanges {
+impl<'d> BlockRanges<'d> {
     /// Sorts the blocks of a scan dump, clamped or not.
-    pub(crate) fn new(dump: &Dump) -> Result<Self, ClampError> {
+    pub(crate) fn new(dump: &'d Dump) -> Result<Self, ClampError> {
         if dump.invocation.mode != Mode::Scan {
             return Err(ClampError::NotScan);
         }
-        let mut ranges = Vec::with_capacity(dump.blocks.len());
-        for (index, block) in dump.blocks.iter().enumerate() {
-            let start = block.addr.ok_or(ClampError::NoAddress { block: index })?.get();
-            let end = start.saturating_add(block.usable().max(1));
-            let block = u32::try_from(index).unwrap_or(u32::MAX);
-            ranges.push(BlockRange { start, end, block });
+        if let Some(block) = dump.blocks.iter().position(|block| block.addr.is_none()) {
+            return Err(ClampError::NoAddress { block });
         }
-        ranges.sort_unstable();
-        let index = ranges.iter().step_by(INDEX_STEP).map(|range| range.start).collect();
-        Ok(Self { ranges, index, word: word_size(dump) })
+        let is_sorted = dump.blocks.is_sorted_by_key(|block| (block.addr, block.usable()));
+        let order = (!is_sorted).then(|| {
+            let mut order: Vec<u32> = (0..).take(dump.blocks.len()).collect();
+            order.sort_by_key(|&block| {
+                let block = &dump.blocks[block as usize];
+                (block.addr, block.usable())
+            });
+            order
+        });
+        let mut ranges = Self { dump, order, index: Vec::new(), word: word_size(dump) };
+        let starts = (0..dump.blocks.len()).step_by(INDEX_STEP);
+        ranges.index = starts.map(|at| ranges.range(at).start).collect();
+        Ok(ranges)
+    }
+
+    /// Returns the dump with the blocks.
+    pub(crate) fn dump(&self) -> &'d Dump {
+        self.dump
+    }
+
+    /// Returns an error if words of blocks could not be read from the dump's file, so that links
+    /// are missing.
+    pub(crate) fn check_words(&self) -> Result<(), ClampError> {
+        let lost = self.dump.lost_words();
+        lost.map_or(Ok(()), |reason| Err(ClampError::Words(reason.to_owned())))
     }
 
     /// Returns the block that contains an address.
@@ -110,56 +132,98 @@ impl BlockRanges {
         (address < range.end).then_some(BlockAddress { block: range.block, offset })
     }
 
+    /// Returns the addresses of the block at a place in the order of addresses.
+    fn range(&self, at: usize) -> BlockRange {
+        let at = self.order.as_ref().map_or(at, |order| order[at] as usize);
+        let block = &self.dump.blocks[at];
+        let start = block.addr.map_or(0, u64::from);
+        let end = start.saturating_add(block.usable().max(1));
+        BlockRange { start, end, block: u32::try_from(at).unwrap_or(u32::MAX) }
+    }
+
     /// Returns the last block that begins at or before an address.
     fn before(&self, address: u64) -> Option<BlockRange> {
         let passed = self.index.partition_point(|start| *start <= address);
-        let first = passed.checked_sub(1)? * INDEX_STEP;
-        let last = self.ranges.len().min(first + INDEX_STEP);
-        let near = &self.ranges[first..last];
-        near.get(near.partition_point(|range| range.start <= address).checked_sub(1)?).copied()
+        let mut first = passed.checked_sub(1)? * INDEX_STEP;
+        let mut end = self.dump.blocks.len().min(first + INDEX_STEP);
+        while end - first > 1 {
+            let middle = first.midpoint(end);
+            if self.range(middle).start <= address {
+                first = middle;
+            } else {
+                end = middle;
+            }
+        }
+        Some(self.range(first))
     }
 
     /// Visits every link of the dump, in the order of the blocks that they come from.
-    pub(crate) fn each_link(&self, dump: &Dump, mut visit: impl FnMut(Link)) {
-        for contents in &dump.contents {
-            self.each_link_in(dump, contents, &mut visit);
+    pub(crate) fn each_link(&self, mut visit: impl FnMut(Link)) {
+        let mut words = self.dump.words_in_order();
+        for contents in self.dump.contents() {
+            self.each_link_in(&mut words, contents, &mut visit);
         }
     }
 
     /// Visits every link that comes from one block.
-    pub(crate) fn each_link_of(&self, dump: &Dump, block: u32, mut visit: impl FnMut(Link)) {
-        // Contents are in the order of the blocks.
-        let first = dump.contents.partition_point(|contents| contents.block() < block as usize);
-        let own = dump.contents[first..].iter();
-        for contents in own.take_while(|contents| contents.block() == block as usize) {
-            self.each_link_in(dump, contents, &mut visit);
-        }
+    pub(crate) fn each_link_of(&self, block: u32, mut visit: impl FnMut(Link)) {
+        let mut buffer = Vec::new();
+        let words = self.words_of(block, &mut buffer);
+        self.links_from(block).visit(0, words, &mut visit);
     }
 
-    /// Returns the words of a block, none if the dump does not contain them.
-    pub(crate) fn words_of<'d>(&self, dump: &'d Dump, block: u32) -> &'d [u64] {
-        let first = dump.contents.partition_point(|contents| contents.block() < block as usize);
-        let own = dump.contents.get(first).filter(|contents| contents.block() == block as usize);
-        own.map_or(&[], |contents| dump.words(contents))
+    /// Returns the words of a block, none if the dump does not contain them. Those of a file are
+    /// read into `buffer`.
+    pub(crate) fn words_of<'w>(&'w self, block: u32, buffer: &'w mut Vec<u64>) -> &'w [u64] {
+        let contents = self.dump.contents_of(block as usize);
+        contents.map_or(&[], |contents| self.dump.words(&contents, buffer))
     }
 
-    fn each_link_in(&self, dump: &Dump, contents: &Contents, visit: &mut impl FnMut(Link)) {
-        let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else { return };
-        let heap = first.start..last.end;
+    fn each_link_in(
+        &self,
+        words: &mut InOrder<'_>,
+        contents: Contents,
+        visit: &mut impl FnMut(Link),
+    ) {
         let from = u32::try_from(contents.block()).unwrap_or(u32::MAX);
-        // Neighbouring words often point at the same block, so the last range is tried first.
-        let mut near = BlockRange { start: 1, end: 0, block: 0 };
-        for (&word, number) in dump.words(contents).iter().zip(0_u64..) {
-            if !heap.contains(&word) {
+        let mut links = self.links_from(from);
+        words.visit(contents.place(), contents.count(), |first, piece| {
+            links.visit(first, piece, visit);
+        });
+    }
+
+    fn links_from(&self, from: u32) -> LinksFrom<'_> {
+        let last = self.dump.blocks.len().checked_sub(1).map(|last| self.range(last).end);
+        let heap = self.index.first().copied().unwrap_or(0)..last.unwrap_or(0);
+        LinksFrom { ranges: self, from, heap, near: BlockRange { start: 1, end: 0, block: 0 } }
+    }
+}
+
+/// The search for the links that come from a block.
+struct LinksFrom<'r> {
+    ranges: &'r BlockRanges<'r>,
+    from: u32,
+    /// The addresses from the first block to the end of the last one.
+    heap: Range<u64>,
+    /// The last block that was found: neighbouring words often point at the same one.
+    near: BlockRange,
+}
+
+impl LinksFrom<'_> {
+    /// Visits the links among words of the block, from the one with this number on.
+    fn visit(&mut self, first: u64, words: &[u64], visit: &mut impl FnMut(Link)) {
+        for (&word, number) in words.iter().zip(first..) {
+            if !self.heap.contains(&word) {
                 continue;
             }
-            if !near.contains(word) {
-                near = self.before(word).unwrap_or(near);
+            if !self.near.contains(word) {
+                self.near = self.ranges.before(word).unwrap_or(self.near);
             }
-            if near.contains(word) {
+            if self.near.contains(word) {
                 let short = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-                let (at, into) = (short(number * self.word), short(word - near.start));
-                visit(Link { to: near.block, from, at, into });
+                let at = short(number * self.ranges.word);
+                let into = short(word - self.near.start);
+                visit(Link { to: self.near.block, from: self.from, at, into });
             }
         }
     }
@@ -168,8 +232,7 @@ impl BlockRanges {
 /// Returns the size of a word in bytes: 4 in the dump of a 32-bit program, whose blocks have too
 /// many words for 8.
 fn word_size(dump: &Dump) -> u64 {
-    let too_many = |contents: &Contents| {
-        dump.words(contents).len() as u64 * 8 > dump.blocks[contents.block()].usable()
-    };
-    if dump.contents.iter().any(too_many) { 4 } else { 8 }
+    let too_many =
+        |contents: Contents| contents.count() as u64 * 8 > dump.blocks[contents.block()].usable();
+    if dump.contents().any(too_many) { 4 } else { 8 }
 }

@@ -108,7 +108,7 @@ pub fn referrers(dump: &Dump, address: u64) -> Result<BlockReferrers, ReferrersE
 }
 
 /// Finds chains by a breadth-first search outwards from the target.
-fn chains(links: &Links, target: u32) -> Vec<Chain> {
+fn chains(links: &Links<'_>, target: u32) -> Vec<Chain> {
     // By visited block: its link towards the target.
     let mut towards: FxHashMap<u32, Option<Link>> = FxHashMap::default();
     towards.insert(target, None);

@@ -20,7 +20,7 @@ pub(crate) struct ProgramFacts<'d> {
     /// The crates of the program's own code.
     pub(super) own_crates: HashSet<Cow<'d, str>>,
     /// The links between blocks, in a scan.
-    links: Option<Links>,
+    links: Option<Links<'d>>,
     members: &'d Members,
 }
 

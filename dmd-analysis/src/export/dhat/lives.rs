@@ -60,16 +60,16 @@ impl Lives {
             if block.allocated_at > until {
                 break;
             }
-            let sum = &mut sums[of_site[history.site(block)]];
+            let sum = &mut sums[of_site[history.site(&block)]];
             let end = block.freed.map(|freed| freed.time).filter(|freed| *freed <= until);
-            sum.all.add(block);
+            sum.all.add(&block);
             sum.lifetimes +=
                 end.unwrap_or(until).saturating_sub(block.allocated_at) as f64 * block.weight;
             if recording.lives_at(number, peak) {
-                sum.at_peak.add(block);
+                sum.at_peak.add(&block);
             }
             if end.is_none() {
-                sum.at_end.add(block);
+                sum.at_end.add(&block);
             }
             events.push(Event { time: block.allocated_at, is_birth: true, block: number });
             // A block that ends at the moment of its birth counts for that moment.
@@ -80,8 +80,8 @@ impl Lives {
         }
         events.sort_unstable();
         for Event { is_birth, block, .. } in events {
-            let block = &recording.blocks[block];
-            sums[of_site[history.site(block)]]
+            let Some(block) = recording.blocks.get(block) else { continue };
+            sums[of_site[history.site(&block)]]
                 .now
                 .step(is_birth, Live { bytes: block.bytes(), blocks: block.weight });
         }

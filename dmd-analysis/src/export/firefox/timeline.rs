@@ -143,8 +143,8 @@ impl Profile {
         let recording = history.recording();
         let stack = |kind: &Kind| self.tables.stack(layout.heap.stack(kind.stack).rev(), OTHER);
         let by_place: Vec<_> = layout.kinds.iter().map(stack).collect();
-        let births = recording.blocks.iter().map(|block| by_place[history.site(block)]).collect();
-        let free = |block| history.free_site(block).and_then(|place| by_place[place]);
+        let births = recording.blocks.iter().map(|block| by_place[history.site(&block)]).collect();
+        let free = |block| history.free_site(&block).and_then(|place| by_place[place]);
         let frees = match recording.has_free_stacks {
             true => recording.blocks.iter().map(free).collect(),
             false => Vec::new(),
@@ -286,7 +286,7 @@ fn blocks(
     let mut rows =
         WireBlocks { weight_type: "bytes", length: events.len(), ..WireBlocks::default() };
     for Event { time, is_end, block: number } in events {
-        let block = &recording.blocks[number];
+        let Some(block) = recording.blocks.get(number) else { continue };
         let bytes = block.bytes() as i64;
         let ender = block.freed.map_or(UNKNOWN_THREAD, |freed| freed.thread);
         rows.time.push(begins + milliseconds(time));
@@ -306,10 +306,10 @@ fn blocks(
 fn types(history: &History, layout: &Layout, begins: f64, stacks: &Stacks) -> WireTypes {
     let blocks = &history.recording().blocks;
     let mut order: Vec<usize> = (0..blocks.len()).collect();
-    order.sort_by_key(|&number| blocks[number].allocated_at);
-    let in_order = || order.iter().map(|&number| &blocks[number]);
+    order.sort_by_cached_key(|&number| blocks.get(number).map(|block| block.allocated_at));
+    let in_order = || order.iter().filter_map(|&number| blocks.get(number));
     let class = |block| {
-        let known = layout.kinds[history.site(block)].block_type;
+        let known = layout.kinds[history.site(&block)].block_type;
         known.map_or("(unknown)", |text| layout.heap.text(text)).to_owned()
     };
     WireTypes {

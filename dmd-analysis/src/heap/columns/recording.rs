@@ -100,20 +100,20 @@ impl History {
         let interval = |time: u64| ends.partition_point(|end| *end < time).min(ends.len() - 1);
         let peak = recording.peak();
         for (number, block) in recording.blocks.iter().enumerate() {
-            let kind = &layout.kinds[self.site(block)];
+            let kind = &layout.kinds[self.site(&block)];
             let key = Key::new(kind, stacks[kind.stack as usize]);
             let row = *numbers.entry(key).or_insert_with(|| {
                 all.rows.push(key);
                 all.rows.len() - 1
             });
             let made = Place { interval: interval(block.allocated_at), row };
-            all.changes.entry(made).or_default().make(block);
+            all.changes.entry(made).or_default().make(&block);
             if let Some(freed) = block.freed {
                 let freed = Place { interval: interval(freed.time), row };
-                all.changes.entry(freed).or_default().free(block);
+                all.changes.entry(freed).or_default().free(&block);
             }
             if peak.as_ref().is_some_and(|peak| recording.lives_at(number, peak.time)) {
-                all.at_peak.entry(row).or_default().make(block);
+                all.at_peak.entry(row).or_default().make(&block);
             }
         }
         all

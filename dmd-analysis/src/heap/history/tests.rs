@@ -5,7 +5,7 @@
 
 use super::{HeapOptions, History};
 use crate::heap::{Heap, StackKind};
-use crate::recording::{Freed, Which, read};
+use crate::recording::{Block, Freed, Which, read};
 
 const LINES: &str = r#"{"recording":1,"program":"/usr/bin/shop","pid":42,"startedMs":1700000000000,"sampleBytes":4096}
 ["=",0,1000,1,0,0,4096]
@@ -50,8 +50,10 @@ pub(crate) fn history_with_free_stacks() -> History {
     let mut history = history();
     let recording = &mut history.recording;
     recording.has_free_stacks = true;
-    let site = recording.blocks[1].site;
-    recording.blocks[0].freed = recording.blocks[0].freed.map(|freed| Freed { site, ..freed });
+    let mut blocks: Vec<Block> = recording.blocks.iter().collect();
+    let site = blocks[1].site;
+    blocks[0].freed = blocks[0].freed.map(|freed| Freed { site, ..freed });
+    recording.blocks = blocks.into_iter().collect();
     history
 }
 

@@ -5,7 +5,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::scan::links::BlockRanges;
 use crate::ownership::roots::Roots;
-use crate::read::Dump;
 
 /// A handle: the node of the block or the root that has it, and the node of the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,18 +16,21 @@ pub(super) struct Handle {
 /// Finds the handles in blocks and in variables of functions; of threads without those, in other
 /// words of stacks. Statics do not count: there, such a word is the identity of a thread, as in a
 /// list of all threads. Nothing holds its own thread.
-pub(super) fn find(dump: &Dump, ranges: &BlockRanges, roots: &Roots<'_>) -> Vec<Handle> {
-    let threads: FxHashMap<u64, u32> = roots.threads(dump).collect();
+pub(super) fn find(ranges: &BlockRanges<'_>, roots: &Roots<'_>) -> Vec<Handle> {
+    let threads: FxHashMap<u64, u32> = roots.threads(ranges.dump()).collect();
     let (Some(&low), Some(&high)) = (threads.keys().min(), threads.keys().max()) else {
         return Vec::new();
     };
     let thread_at =
         |word: u64| (low..=high).contains(&word).then(|| threads.get(&word).copied()).flatten();
     let (mut found, mut others) = (Vec::new(), Vec::new());
-    for (from, _) in (0..).zip(&dump.blocks) {
-        let words = ranges.words_of(dump, from).iter();
-        let threads = words.filter_map(|word| thread_at(*word));
-        found.extend(threads.map(|thread| Handle { from, thread }));
+    let mut words = ranges.dump().words_in_order();
+    for contents in ranges.dump().contents() {
+        let from = u32::try_from(contents.block()).unwrap_or(u32::MAX);
+        words.visit(contents.place(), contents.count(), |_, piece| {
+            let threads = piece.iter().filter_map(|word| thread_at(*word));
+            found.extend(threads.map(|thread| Handle { from, thread }));
+        });
     }
     for (source, from) in roots.sources.iter().zip(roots.first..) {
         for word in source.words.iter().filter(|_| !source.is_static) {

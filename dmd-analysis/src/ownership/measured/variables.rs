@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::analysis::frames::{BlockType, Sites};
 use crate::analysis::scan::links::BlockRanges;
 use crate::analysis::without_library;
-use crate::read::{Dump, TraceId};
+use crate::read::TraceId;
 
 /// A variable with its block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +17,11 @@ pub(super) struct Variable {
 /// Finds the variables whose line allocated a single unreported `Arc`. Those at whose block no
 /// other block points come first.
 pub(super) fn find(
-    dump: &Dump,
-    ranges: &BlockRanges,
+    ranges: &BlockRanges<'_>,
     sites: &Sites,
     name_of: &dyn Fn(&str, u32) -> Option<String>,
 ) -> Vec<Variable> {
+    let dump = ranges.dump();
     let mut names: HashMap<TraceId, Option<String>> = HashMap::new();
     let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for (block, number) in dump.blocks.iter().zip(0..) {
@@ -46,7 +46,7 @@ pub(super) fn find(
     let mut variables: Vec<Variable> =
         single.map(|(name, blocks)| Variable { name, block: blocks[0] }).collect();
     let mut held: HashSet<u32> = HashSet::new();
-    ranges.each_link(dump, |link| {
+    ranges.each_link(|link| {
         if link.from != link.to && variables.iter().any(|variable| variable.block == link.to) {
             held.insert(link.to);
         }

@@ -9,7 +9,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use super::State;
 use super::text::{Key, Text};
 use crate::read::error::ReadError;
-use crate::read::model::{Block, BlockKind, Contents, HolderId};
+use crate::read::model::{Block, BlockKind, HolderId};
+use crate::read::scan::contents::Contents;
 
 pub(crate) struct BlockListSeed<'a>(pub(crate) &'a mut State);
 
@@ -130,10 +131,10 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
                     addr = Some(address.ok_or_else(|| state.bad_address(&text.0))?);
                 }
                 Field::Contents => {
-                    let start = state.dump.words.len();
+                    let start = state.dump.words.memory().len() as u64;
                     map.next_value_seed(ContentsSeed(&mut *state))?;
-                    let words = start..state.dump.words.len();
-                    state.dump.contents.push(Contents::new(index, words));
+                    let count = state.dump.words.memory().len() as u64 - start;
+                    state.dump.contents.push(Contents::new(index, start, count));
                 }
                 Field::Unknown => {
                     map.next_value::<IgnoredAny>()?;
@@ -212,7 +213,7 @@ impl<'de> Visitor<'de> for ContentsSeed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         while let Some(text) = list.next_element::<Text<'de>>()? {
             let word = hex(&text.0).ok_or_else(|| self.0.bad_address(&text.0))?;
-            self.0.dump.words.push(word);
+            self.0.dump.words.memory().push(word);
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ const LINES: &str = r#"{"recording":1,"program":"/bin/p","pid":7,"startedMs":5,"
 fn all_of_a_recording_is_read() {
     let recording = read(LINES.as_bytes()).unwrap();
     assert_eq!(recording.blocks.len(), 1);
-    let block = recording.blocks[0];
+    let block = recording.blocks.get(0).unwrap();
     let freed = Some(Freed { time: 16, thread: 2, site: 0 });
     assert_eq!((block.allocated_at, block.freed, block.weight), (10, freed, 9.5));
     assert_eq!(recording.marks, [Mark { time: 11, text: "gc".to_owned(), cycle: None }]);
@@ -99,7 +99,7 @@ fn packed() -> Vec<u8> {
 fn packed_events_are_read_like_lines() {
     let whole = packed();
     let recording = read(&whole[..]).unwrap();
-    let block = recording.blocks[0];
+    let block = recording.blocks.get(0).unwrap();
     assert_eq!((block.requested, block.usable, block.allocated_at), (100, 112, 10));
     assert_eq!(block.freed, Some(Freed { time: 15, thread: 2, site: 0 }));
     assert_eq!(recording.marks[0].time, 17);
@@ -161,7 +161,7 @@ fn times_that_add_up_to_too_much_stop_at_the_last_one() {
     let text = LINES.replace("[\"!\",1,", &format!("[\"!\",{far},"));
     let recording = read(text.as_bytes()).unwrap();
     assert_eq!(recording.length, u64::MAX);
-    assert_eq!(recording.blocks[0].freed.map(|freed| freed.time), Some(u64::MAX));
+    assert_eq!(recording.blocks.get(0).unwrap().freed.map(|freed| freed.time), Some(u64::MAX));
 }
 
 #[test]

@@ -5,8 +5,7 @@
 //! subtree. The simple form of the algorithm takes O(m log n) for every graph: "A fast algorithm
 //! for finding dominators in a flowgraph", TOPLAS 1979.
 
-use super::Graph;
-use super::NONE;
+use super::{Graph, NONE, accumulate};
 
 /// The tree of dominators.
 #[derive(Debug)]
@@ -75,12 +74,7 @@ fn children(parents: &[u32], order: &[u32]) -> Children {
     for &parent in parents.iter().filter(|&&parent| parent != NONE) {
         first[parent as usize] += 1;
     }
-    let mut end = 0;
-    for count in &mut first {
-        end += *count;
-        *count = end;
-    }
-    let mut children = vec![0; end as usize];
+    let mut children = vec![0; accumulate(&mut first) as usize];
     for &node in order.iter().rev() {
         let parent = parents[node as usize];
         if parent != NONE {
@@ -144,11 +138,10 @@ struct Search {
     /// The forest of linked nodes.
     forest: Vec<Linked>,
     semi: Vec<u32>,
-    nearest: Vec<u32>,
-    /// Linked lists of the nodes with the same `semi`: the first of each list, and the next of each
-    /// node.
+    /// Linked lists of the nodes with the same `semi`: the first of each list.
     bucket: Vec<u32>,
-    next: Vec<u32>,
+    /// By node: the next one in its list, and once it is in none, its nearest dominator.
+    next_or_nearest: Vec<u32>,
     path: Vec<u32>,
 }
 
@@ -173,9 +166,8 @@ impl Search {
             parents,
             forest: numbers.clone().map(alone).collect(),
             semi: numbers.collect(),
-            nearest: vec![0; count],
             bucket: vec![NONE; count],
-            next: vec![NONE; count],
+            next_or_nearest: vec![0; count],
             path: Vec::new(),
         }
     }
@@ -188,17 +180,20 @@ impl Search {
             let mut semi = node;
             sources(node, &mut |source| semi = semi.min(self.least(source).least));
             self.semi[node as usize] = semi;
-            self.next[node as usize] = std::mem::replace(&mut self.bucket[semi as usize], node);
+            let next = std::mem::replace(&mut self.bucket[semi as usize], node);
+            self.next_or_nearest[node as usize] = next;
             let parent = self.parents[node as usize];
             self.forest[node as usize] = Linked { ancestor: parent, least: semi, label: node };
             self.empty_bucket(parent);
         }
+        // Each list is emptied when the walk comes to a child of its `semi`, so none is left.
+        let mut nearest = self.next_or_nearest;
         for node in 1..count as usize {
-            if self.nearest[node] != self.semi[node] {
-                self.nearest[node] = self.nearest[self.nearest[node] as usize];
+            if nearest[node] != self.semi[node] {
+                nearest[node] = nearest[nearest[node] as usize];
             }
         }
-        self.nearest
+        nearest
     }
 
     /// Sets the nearest dominator of the nodes in a bucket: `parent`, or the dominator of `label`,
@@ -208,8 +203,8 @@ impl Search {
         while node != NONE {
             let Linked { least, label, .. } = self.least(node);
             let is_less = least < self.semi[node as usize];
-            self.nearest[node as usize] = if is_less { label } else { parent };
-            node = std::mem::replace(&mut self.next[node as usize], NONE);
+            let nearest = if is_less { label } else { parent };
+            node = std::mem::replace(&mut self.next_or_nearest[node as usize], nearest);
         }
     }
 

@@ -4,7 +4,7 @@ use super::reachable_blocks;
 use crate::analysis::{
     ClampError, Class, ExplainOptions, Parts, Place, Totals, explain, without_library,
 };
-use crate::read::{Block, Dump, TraceId};
+use crate::read::{Block, ContentsTable, Dump, TraceId};
 
 /// The blocks that a test has left behind, by the place that allocated them, largest first.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub fn left(dump: &mut Dump, options: &ExplainOptions) -> Result<Left, ClampErro
     };
     let blocks = std::mem::take(&mut dump.blocks);
     // They have the indices of blocks that are taken out below.
-    dump.contents.clear();
+    dump.contents = ContentsTable::default();
     let (mut held, mut leaked) = (Vec::new(), Vec::new());
     for (block, is_reachable) in blocks.into_iter().zip(reachable) {
         if is_left(&block) {

@@ -4,7 +4,6 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::frames::{BlockType, Sites};
 use crate::analysis::scan::links::BlockRanges;
-use crate::read::Dump;
 
 /// The comparison of the counts in a cycle's `Rc`s and `Arc`s with the handles that are in the
 /// cycle.
@@ -24,12 +23,8 @@ pub enum HandleCount {
 ///
 /// A shared block begins with its count of strong handles, followed by the count of weak ones,
 /// which is one higher.
-pub(super) fn count_handles(
-    dump: &Dump,
-    ranges: &BlockRanges,
-    sites: &Sites,
-    cycle: &[u32],
-) -> HandleCount {
+pub(super) fn count_handles(ranges: &BlockRanges<'_>, sites: &Sites, cycle: &[u32]) -> HandleCount {
+    let dump = ranges.dump();
     let is_shared = |block: u32| {
         let site = sites.get(dump.blocks[block as usize].kind.alloc);
         matches!(&site.block_type, BlockType::Known(name)
@@ -38,16 +33,16 @@ pub(super) fn count_handles(
     let mut handles: FxHashMap<u32, u64> = FxHashMap::default();
     handles.extend(cycle.iter().filter(|&&block| is_shared(block)).map(|&block| (block, 0)));
     for &block in cycle.iter().take(if handles.is_empty() { 0 } else { cycle.len() }) {
-        ranges.each_link_of(dump, block, |link| {
+        ranges.each_link_of(block, |link| {
             if let Some(handles) = handles.get_mut(&link.to) {
                 *handles += 1;
             }
         });
     }
-    let mut outside = 0;
+    let (mut outside, mut buffer) = (0, Vec::new());
     let mut is_known = !handles.is_empty();
     for (block, found) in handles {
-        let counted = match ranges.words_of(dump, block) {
+        let counted = match ranges.words_of(block, &mut buffer) {
             [strong, weak, ..] if *strong > 0 && *weak > 0 => strong.checked_add(weak - 1),
             _ => None,
         };
@@ -82,7 +77,7 @@ mod tests {
         );
         let dump = read_slice(text.as_bytes()).unwrap();
         let sites = Sites::new(&dump, 8, &Style::default());
-        count_handles(&dump, &BlockRanges::new(&dump).unwrap(), &sites, &[0, 1])
+        count_handles(&BlockRanges::new(&dump).unwrap(), &sites, &[0, 1])
     }
 
     #[test]

@@ -1,13 +1,14 @@
-//! Computes the usable size of a block of jemalloc or snmalloc from its layout, without reading
-//! memory.
+//! Computes the usable size of a block of jemalloc, mimalloc or snmalloc from its layout, without
+//! reading memory.
 //!
 //! A query looks the block up in a table of the allocator, which costs more than the rest of a
-//! hook. But the usable size is a function of the layout, which both rely on themselves when a
-//! block is freed with its size. Size classes up to 128 bytes are multiples of 16; above, each
-//! doubling has four (<https://jemalloc.net/jemalloc.3.html#size_classes>; snmalloc's
-//! `ds/sizeclasstable.h`). Large blocks are queried: from 5.3.1 on, an option of jemalloc decides
-//! how blocks above 32 KiB are rounded; snmalloc rounds those above 64 KiB to powers of two. So are
-//! the smallest, which have 8 bytes in jemalloc and 16 in snmalloc.
+//! hook. But the usable size is a function of the layout, which jemalloc and snmalloc rely on
+//! themselves when a block is freed with its size; in mimalloc it is one if blocks are requested
+//! without an alignment. Size classes up to 128 bytes are multiples of 16; above, each doubling has
+//! four (<https://jemalloc.net/jemalloc.3.html#size_classes>; snmalloc's `ds/sizeclasstable.h`;
+//! mimalloc's `page-queue.c`). Large blocks are queried: from 5.3.1 on, an option of jemalloc
+//! decides how blocks above 32 KiB are rounded; snmalloc rounds those above 64 KiB to powers of
+//! two. So are the smallest, which have 8 bytes in jemalloc and mimalloc, and 16 in snmalloc.
 //!
 //! Builds of an allocator can have other classes. So the classes are first compared with its
 //! answers. If any differs, every block is queried.
@@ -18,7 +19,7 @@ use core::alloc::Layout;
 const LEAST: usize = 9;
 
 /// The alignment that every block of [`LEAST`] bytes or more has without a request for it.
-const ALIGN: usize = 16;
+pub(super) const ALIGN: usize = 16;
 
 /// The unit of the classes.
 const UNIT: usize = 16;
@@ -88,7 +89,7 @@ pub(super) mod tests {
             for align in (0..13).map(|bits| 1 << bits) {
                 let layout = Layout::from_size_align(size, align).expect("it fits");
                 // SAFETY: the size is not 0.
-                let block = unsafe { allocator.alloc(layout) };
+                let block = unsafe { allocator.counted_alloc(layout) };
                 assert_equals_query(allocator, block, layout);
                 // SAFETY: not used after this.
                 unsafe { allocator.dealloc(block, layout) };
@@ -103,14 +104,14 @@ pub(super) mod tests {
         for align in [1, 8, 16, 32, 4096] {
             let mut layout = Layout::from_size_align(24, align).expect("it fits");
             // SAFETY: the size is not 0.
-            let mut block = unsafe { allocator.alloc(layout) };
+            let mut block = unsafe { allocator.counted_alloc(layout) };
             let mut random = 1_usize;
             for _ in 0..20_000 {
                 random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
                 // Up to 64 KiB; smaller ones are more likely.
                 let size = ((random >> 48) >> (random >> 35 & 15)) + 1;
                 // SAFETY: a live block of this layout; the size is not 0 and far from the limit.
-                block = unsafe { allocator.realloc(block, layout, size) };
+                block = unsafe { allocator.counted_realloc(block, layout, size) };
                 layout = Layout::from_size_align(size, align).expect("it fits");
                 assert_equals_query(allocator, block, layout);
             }

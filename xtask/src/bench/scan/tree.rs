@@ -16,6 +16,9 @@ use crate::scratch::Scratch;
 
 const BLOCKS: u64 = 50_000_000;
 
+/// The largest peak of a command, as a share of the dump that it reads.
+const LARGEST_SHARE: f64 = 0.25;
+
 /// Runs the benchmark. Returns `false` if the tree lacks a byte of the static.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let blocks = match args {
@@ -54,13 +57,15 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         of(&tree, "blocks")
     )?;
     let gigabytes = |kib: f64| kib / 1024.0 / 1024.0;
+    let dump_bytes = fs::metadata(&dump)?.len() as f64;
+    let to_dump = |cost: &Measured| cost.peak * 1024.0 / dump_bytes;
     let figures = [
         ("snapshot", snapshot, "s"),
         ("save", saved, "s"),
         ("longest wait of a thread, before", usual / 1000.0, "ms"),
         ("longest wait of a thread, meanwhile", longest / 1000.0, "ms"),
         ("peak of the program", gigabytes(run.peak), "GiB"),
-        ("dump", fs::metadata(&dump)?.len() as f64 / 1e9, "GB"),
+        ("dump", dump_bytes / 1e9, "GB"),
         ("tree", tree_cost.seconds, "s"),
         ("peak of tree", gigabytes(tree_cost.peak), "GiB"),
         ("heap dominators", dominators.seconds, "s"),
@@ -68,6 +73,10 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     ];
     let figures =
         figures.map(|(name, value, unit)| Figure::new(name, vec![value]).at_most(None, unit));
+    let shares = [("peak of tree, of the dump", &tree_cost), ("of heap dominators", &dominators)];
+    let shares = shares
+        .map(|(name, cost)| Figure::new(name, vec![to_dump(cost)]).at_most(LARGEST_SHARE, "x"));
+    let figures: Vec<Figure> = figures.into_iter().chain(shares).collect();
     table(&format!("a heap of {blocks} blocks"), &figures, out)?;
     Ok(lines(&figures, out)? && below == planted)
 }

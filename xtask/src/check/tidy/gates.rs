@@ -79,6 +79,7 @@ const FOREIGN_FILES: Gate = Gate {
     files: &[
         // The dump or recording itself, which the user names.
         "dmd-analysis/src/read.rs",
+        "dmd-analysis/src/read/scan/block_words.rs",
         "dmd-analysis/src/symbols/module/file.rs",
     ],
     folder: "",

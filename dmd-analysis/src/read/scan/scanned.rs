@@ -8,9 +8,11 @@ use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use super::error::ReadError;
-use super::input::Input;
-use super::model::{Block, Contents, Dump};
+use super::block_words::{BlockWords, FileWords};
+use super::contents::{Contents, ContentsTable};
+use crate::read::error::ReadError;
+use crate::read::input::Input;
+use crate::read::model::{Block, Dump};
 
 /// The size of a word of contents in bytes.
 const WORD: u64 = 8;
@@ -34,6 +36,8 @@ pub(crate) struct ScannedBlock {
     pub(crate) slop: u64,
     /// The index of its kind in `blockList`.
     pub(crate) kind: usize,
+    /// The number of its words, which follow.
+    pub(crate) words: u64,
 }
 
 /// The blocks of a scan, one after the other.
@@ -44,23 +48,49 @@ pub(crate) struct Scanned<'i, I> {
     read: u64,
     /// The address of the last one.
     before: u64,
+    /// The bytes that have been read.
+    position: u64,
 }
 
 impl<'i, I: Input> Scanned<'i, I> {
     pub(crate) fn new(count: u64, input: &'i mut I) -> Self {
-        Self { input, count, read: 0, before: 0 }
+        Self { input, count, read: 0, before: 0, position: 0 }
     }
 
-    /// Reads the next block and appends the words of its contents; none if they could not be read.
+    /// Reads the next block, whose words must be read or skipped before the block behind it.
     /// Returns `None` behind the last block.
-    pub(crate) fn next(&mut self, words: &mut Vec<u64>) -> Result<Option<ScannedBlock>, ReadError> {
+    pub(crate) fn next(&mut self) -> Result<Option<ScannedBlock>, ReadError> {
         let read = match self.read == self.count {
             true => self.end(),
-            false => self.block(words).map(|block| Some(block.ok_or_else(|| self.cut()))),
+            false => self.block().map(|block| Some(block.ok_or_else(|| self.cut()))),
         };
         let block = read.map_err(|error| self.input.error(error))?.transpose()?;
         self.read += u64::from(block.is_some());
         Ok(block)
+    }
+
+    /// Appends the words of a block.
+    pub(crate) fn words(
+        &mut self,
+        of: &ScannedBlock,
+        words: &mut Vec<u64>,
+    ) -> Result<(), ReadError> {
+        let is_whole = self.append_words(of.words, words);
+        self.check_words(is_whole)
+    }
+
+    /// Skips the words of a block.
+    fn skip_words(&mut self, of: &ScannedBlock) -> Result<(), ReadError> {
+        let is_whole = self.skip(of.words.saturating_mul(WORD));
+        self.check_words(is_whole)
+    }
+
+    fn check_words(&mut self, is_whole: io::Result<bool>) -> Result<(), ReadError> {
+        if is_whole.map_err(|error| self.input.error(error))? {
+            return Ok(());
+        }
+        self.read -= 1;
+        Err(self.cut())
     }
 
     /// Returns the error for a damaged block: the last one that was read.
@@ -79,14 +109,13 @@ impl<'i, I: Input> Scanned<'i, I> {
     }
 
     /// Reads a block; `None` if the input ends in it.
-    fn block(&mut self, words: &mut Vec<u64>) -> io::Result<Option<ScannedBlock>> {
+    fn block(&mut self) -> io::Result<Option<ScannedBlock>> {
         let Some([distance, req, slop, kind]) = self.numbers()? else { return Ok(None) };
-        if kind & 1 == 1 && !self.words(req / WORD, words)? {
-            return Ok(None);
-        }
+        let words = if kind & 1 == 1 { req / WORD } else { 0 };
         let address = self.before.wrapping_add(distance);
         self.before = address;
-        Ok(usize::try_from(kind >> 1).ok().map(|kind| ScannedBlock { address, req, slop, kind }))
+        let kind = usize::try_from(kind >> 1).ok();
+        Ok(kind.map(|kind| ScannedBlock { address, req, slop, kind, words }))
     }
 
     /// Reads the numbers of a block; `None` if the input ends in them, or one is damaged.
@@ -96,14 +125,14 @@ impl<'i, I: Input> Scanned<'i, I> {
             let mut rest = buffer.iter();
             let numbers = numbers(|| Ok(rest.next().copied()));
             let used = buffer.len() - rest.len();
-            self.input.consume(used);
+            self.consume(used);
             return numbers;
         }
         numbers(|| self.byte())
     }
 
     /// Appends this many words; `false` if the input ends in them.
-    fn words(&mut self, count: u64, words: &mut Vec<u64>) -> io::Result<bool> {
+    fn append_words(&mut self, count: u64, words: &mut Vec<u64>) -> io::Result<bool> {
         let mut left = count;
         while left > 0 {
             let buffer = self.input.fill_buf()?;
@@ -111,7 +140,7 @@ impl<'i, I: Input> Scanned<'i, I> {
             let Ok(bytes) = usize::try_from(here * WORD) else { return Ok(false) };
             let as_words = buffer[..bytes].chunks_exact(8);
             words.extend(as_words.map(|word| word.try_into().map_or(0, u64::from_le_bytes)));
-            self.input.consume(bytes);
+            self.consume(bytes);
             left -= here;
             if here == 0 {
                 // A word of which the buffer has only a part.
@@ -129,8 +158,28 @@ impl<'i, I: Input> Scanned<'i, I> {
 
     fn byte(&mut self) -> io::Result<Option<u8>> {
         let byte = self.input.fill_buf()?.first().copied();
-        self.input.consume(usize::from(byte.is_some()));
+        self.consume(usize::from(byte.is_some()));
         Ok(byte)
+    }
+
+    /// Skips this many bytes; `false` if the input ends in them.
+    fn skip(&mut self, count: u64) -> io::Result<bool> {
+        let mut left = count;
+        while left > 0 {
+            let buffer = self.input.fill_buf()?.len();
+            let here = usize::try_from(left).unwrap_or(usize::MAX).min(buffer);
+            if here == 0 {
+                return Ok(false);
+            }
+            self.consume(here);
+            left -= here as u64;
+        }
+        Ok(true)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.input.consume(count);
+        self.position += count as u64;
     }
 }
 
@@ -157,28 +206,54 @@ fn number(byte: &mut impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Optio
     Ok(None)
 }
 
-/// Replaces the kinds of blocks, which the dump has so far, by this many blocks.
-pub(super) fn read(dump: &mut Dump, count: u64, input: &mut impl Input) -> Result<(), ReadError> {
+/// Replaces the kinds of blocks, which the dump has so far, by this many blocks. Their words stay
+/// in the file, if there is one, where the first block begins at an offset. Otherwise they are kept
+/// in memory.
+pub(crate) fn read(
+    dump: &mut Dump,
+    count: u64,
+    input: &mut impl Input,
+    file: Option<(FileWords, u64)>,
+) -> Result<(), ReadError> {
     let kinds = std::mem::take(&mut dump.blocks);
     let mut blocks = Scanned::new(count, input);
-    loop {
-        let start = dump.words.len();
-        let Some(block) = blocks.next(&mut dump.words)? else { return Ok(()) };
-        let ScannedBlock { address, req, slop, kind } = block;
+    let mut words = Vec::new();
+    dump.contents = ContentsTable::Whole(Vec::new());
+    while let Some(block) = blocks.next()? {
+        let place = match &file {
+            Some((_, first)) => {
+                let place = first + blocks.position;
+                blocks.skip_words(&block)?;
+                place
+            }
+            None => {
+                let place = words.len() as u64;
+                blocks.words(&block, &mut words)?;
+                place
+            }
+        };
         // A block without a whole word has no contents.
-        if dump.words.len() > start {
-            dump.contents.push(Contents::new(dump.blocks.len(), start..dump.words.len()));
+        if block.words > 0 {
+            dump.contents.push(Contents::new(dump.blocks.len(), place, block.words));
         }
+        let ScannedBlock { address, req, slop, kind, words: _ } = block;
         let kind = kinds.get(kind).ok_or_else(|| blocks.damaged())?;
         let (num, kind) = (kind.num, Arc::clone(&kind.kind));
         dump.blocks.push(Block { req, slop, num, addr: NonZeroU64::new(address), kind });
     }
+    dump.words = match file {
+        Some((file, _)) => BlockWords::File(file),
+        None => BlockWords::Memory(words),
+    };
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::read_slice;
+    use crate::analysis::ExplainOptions;
+    use crate::read::{read_file, read_slice};
+    use crate::retention::Retention;
 
     const JSON: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},"blockList":[
         {"req":0,"alloc":"A","thread":1},{"req":0,"alloc":"B","reportedBy":["A"]}],
@@ -204,11 +279,36 @@ mod tests {
             .map(|block| (block.addr.map_or(0, NonZeroU64::get), block.req, block.slop))
             .collect();
         assert_eq!(sizes, [(0x1000, 20, 4), (0x1020, 300, 4), (0x1220, 5, 19)]);
-        assert_eq!(dump.contents.len(), 1);
-        assert_eq!(dump.words(&dump.contents[0]), [7, 0x1000]);
+        let contents: Vec<_> = dump.contents().collect();
+        assert_eq!(contents.len(), 1);
+        assert_eq!(dump.words(&contents[0], &mut Vec::new()), [7, 0x1000]);
         assert_eq!(dump.blocks[1].kind.alloc.map(|trace| dump.trace(trace).len()), Some(1));
         assert!(dump.reports(&dump.blocks[1]).is_some() && dump.reports(&dump.blocks[2]).is_none());
         assert_eq!(dump.blocks[2].kind.thread, Some(1));
+    }
+
+    #[test]
+    fn words_that_stay_in_the_file_are_the_same_until_it_is_cut() {
+        let path = std::env::temp_dir().join(format!("memreport-scanned-{}", std::process::id()));
+        std::fs::write(&path, dump()).expect("it is written");
+        let read = read_file(&path).expect("a dump");
+        assert!(matches!(read.words, BlockWords::File(_)));
+        let contents = read.contents_of(0).expect("it has words");
+        assert_eq!(read.words(&contents, &mut Vec::new()), [7, 0x1000]);
+        assert!(read.contents_of(1).is_none() && read.contents_of(2).is_none());
+        let options = ExplainOptions::default();
+        assert!(Retention::new(&read, &options).is_ok());
+
+        let read = read_file(&path).expect("a dump");
+        let file = std::fs::File::options().write(true).open(&path).expect("it is there");
+        file.set_len(JSON.len() as u64 + 10).expect("it may be written");
+        let error = Retention::new(&read, &options).expect_err("words are missing");
+        assert_eq!(
+            error.to_string(),
+            "the contents of blocks can no longer be read from the file: it has become shorter; \
+             leave it as it is until the answer is there"
+        );
+        std::fs::remove_file(path).expect("it is there");
     }
 
     #[test]
@@ -221,8 +321,8 @@ mod tests {
         let read = read_slice(&json).expect("a dump");
         let blocks = |dump: &Dump| {
             let words = |index| {
-                let own = dump.contents.iter().find(|contents| contents.block() == index);
-                own.map(|own| dump.words(own).to_vec())
+                let own = dump.contents_of(index);
+                own.map(|own| dump.words(&own, &mut Vec::new()).to_vec())
             };
             let of = |(index, block): (usize, &Block)| {
                 (block.req, block.slop, block.addr, block.kind.thread, words(index))

@@ -1,0 +1,5 @@
+//! The blocks of a scan and their words.
+
+pub(crate) mod block_words;
+pub(crate) mod contents;
+pub(crate) mod scanned;
