@@ -153,7 +153,7 @@ impl<A: UsableSize> Dmd<A> {
             return address;
         }
         // SAFETY: sizes are prepared, and it is a new block.
-        let usable = unsafe { self.inner.prepared_size(address, rounded) };
+        let usable = unsafe { self.prepared_size(address, layout) };
         let Some(usable) = usable else {
             // SAFETY: as above.
             return unsafe { self.query_and_insert(address, layout.size()) };
@@ -300,21 +300,15 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
             // SAFETY: the caller's contract.
             return unsafe { Self::free_watched(address, size, align, self) };
         }
-        let rounded = Self::rounded(layout);
         // SAFETY: sizes are prepared, and the block lives until the last line.
-        let usable = unsafe { self.inner.prepared_size(address, rounded) };
-        let (size, align) = (layout.size(), layout.align());
+        let usable = unsafe { self.prepared_size(address, layout) };
         let Some(usable) = usable else {
+            let (size, align) = (layout.size(), layout.align());
             // SAFETY: the caller's contract.
             return unsafe { Self::free_slow(address, size, align, self) };
         };
-        let Some(slot) = ThreadSlot::current() else {
-            // SAFETY: the caller's contract.
-            return unsafe { Self::free_removed(address, size, align, self, usable) };
-        };
-        slot.count_freed(usable);
         // SAFETY: the caller's contract.
-        unsafe { self.inner.dealloc(address, rounded) };
+        unsafe { self.count_and_free(address, layout, usable) };
     }
 
     #[inline]
@@ -342,8 +336,13 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
         self.inner.prepare_sizes()
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn prepared_size(&self, block: *const u8, layout: Layout) -> Option<usize> {
+        if Self::LEAST == 16 {
+            // SAFETY: the caller's contract. At least 16 bytes were requested of the inner
+            // allocator. The rounded layout need not be kept while a block is requested.
+            return unsafe { self.inner.prepared_size_from_16(block, layout) };
+        }
         // SAFETY: the caller's contract, with the layout that the inner allocator was given.
         unsafe { self.inner.prepared_size(block, Self::rounded(layout)) }
     }

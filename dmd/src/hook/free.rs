@@ -30,13 +30,25 @@ impl<A: UsableSize> Dmd<A> {
             // SAFETY: the caller's contract.
             return unsafe { Self::free_slow(address, size, align, this) };
         };
+        // SAFETY: the caller's contract.
+        unsafe { this.count_and_free(address, layout, usable) };
+    }
+
+    /// Counts and frees a block that is not in the table, if this thread has counters.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::dealloc`.
+    #[inline(always)]
+    pub(super) unsafe fn count_and_free(&self, address: *mut u8, layout: Layout, usable: usize) {
         let Some(slot) = ThreadSlot::current() else {
+            let (size, align) = (layout.size(), layout.align());
             // SAFETY: the caller's contract.
-            return unsafe { Self::free_removed(address, size, align, this, usable) };
+            return unsafe { Self::free_removed(address, size, align, self, usable) };
         };
         slot.count_freed(usable);
         // SAFETY: the caller's contract.
-        unsafe { this.inner.dealloc(address, Self::rounded(layout)) };
+        unsafe { self.inner.counted_dealloc(address, Self::rounded(layout), usable) };
     }
 
     /// Frees a block of a profile, or in an unusual mode.
@@ -54,26 +66,22 @@ impl<A: UsableSize> Dmd<A> {
         } else {
             plan.samples_prepared() && !BLOCKS.may_hold(Self::GRANULE, address.addr())
         };
-        let usable = if is_untracked {
+        if is_untracked {
             // SAFETY: sizes are prepared, and the block is live.
-            unsafe { this.inner.prepared_size(address, Self::rounded(layout)) }
-        } else if plan.removes_simply() {
-            // Remove first: once freed, the address may be another thread's new block.
-            BLOCKS.remove_small(Self::GRANULE, address.addr())
-        } else {
-            None
-        };
-        let Some(usable) = usable else {
+            let usable = unsafe { this.prepared_size(address, layout) };
+            let Some(usable) = usable else {
+                // SAFETY: the caller's contract.
+                return unsafe { Self::free_slow(address, size, align, this) };
+            };
             // SAFETY: the caller's contract.
-            return unsafe { Self::free_slow(address, size, align, this) };
-        };
-        let Some(slot) = ThreadSlot::current() else {
+            return unsafe { this.count_and_free(address, layout, usable) };
+        }
+        if plan.removes_simply() {
             // SAFETY: the caller's contract.
-            return unsafe { Self::free_removed(address, size, align, this, usable) };
-        };
-        slot.count_freed(usable);
+            return unsafe { Self::free_awake(address, size, align, this) };
+        }
         // SAFETY: the caller's contract.
-        unsafe { this.inner.dealloc(address, Self::rounded(layout)) };
+        unsafe { Self::free_slow(address, size, align, this) };
     }
 
     /// Frees a block in the most general way.
@@ -115,6 +123,6 @@ impl<A: UsableSize> Dmd<A> {
         let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
         count_freed_bytes(usable);
         // SAFETY: the caller's contract.
-        below(|| unsafe { this.inner.dealloc(address, Self::rounded(layout)) });
+        below(|| unsafe { this.inner.counted_dealloc(address, Self::rounded(layout), usable) });
     }
 }

@@ -58,10 +58,27 @@ pub unsafe trait UsableSize: GlobalAlloc {
         None
     }
 
+    /// Returns the same of a block that was requested with at least 16 bytes, though `layout` may
+    /// have fewer: with the larger of both. An allocator that has it spares DMD to keep the larger
+    /// layout.
+    ///
+    /// # Safety
+    ///
+    /// The same as [`prepared_size`](Self::prepared_size), but for the layout.
+    #[inline]
+    unsafe fn prepared_size_from_16(&self, block: *const u8, layout: Layout) -> Option<usize> {
+        let size = layout.size().max(16);
+        // SAFETY: it is the same layout, or one of 16 bytes, which fits every alignment that a
+        // layout of one byte can have.
+        let layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: the caller's contract.
+        unsafe { self.prepared_size(block, layout) }
+    }
+
     /// Allocates a block. Allocators that count blocks call it instead of `alloc`. It differs where
     /// `alloc` returns blocks of several sizes for one layout, which [`prepared_size`] then would
     /// not know. An allocator that passes on [`prepared_size`] also passes on this function and the
-    /// two below.
+    /// three below.
     ///
     /// # Safety
     ///
@@ -83,6 +100,18 @@ pub unsafe trait UsableSize: GlobalAlloc {
     unsafe fn counted_alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.
         unsafe { self.alloc_zeroed(layout) }
+    }
+
+    /// Frees a block of these usable bytes. See [`counted_alloc`](Self::counted_alloc).
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::dealloc`, and [`usable_size`](Self::usable_size) returns `usable`.
+    #[inline]
+    unsafe fn counted_dealloc(&self, block: *mut u8, layout: Layout, usable: usize) {
+        let _ = usable;
+        // SAFETY: the caller's contract.
+        unsafe { self.dealloc(block, layout) }
     }
 
     /// Resizes a block. See [`counted_alloc`](Self::counted_alloc).
@@ -205,10 +234,11 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the block lives until the next line.
-        counters::freed(unsafe { self.size(block, layout) });
+        // SAFETY: the block lives until the last line.
+        let usable = unsafe { self.size(block, layout) };
+        counters::freed(usable);
         // SAFETY: the caller's contract is passed through.
-        unsafe { self.inner.dealloc(block, layout) };
+        unsafe { self.inner.counted_dealloc(block, layout, usable) };
     }
 
     #[inline]

@@ -4,10 +4,11 @@
 use core::alloc::Layout;
 use core::ffi::CStr;
 use core::ptr;
+use std::alloc::GlobalAlloc;
 
 use tikv_jemallocator::Jemalloc;
 
-use super::size_class;
+use super::size_class::{self, ALIGN};
 use crate::allocator::statistics::{HeapRest, HeapStatistics};
 use crate::allocator::usable_size::UsableSize;
 
@@ -32,6 +33,22 @@ unsafe impl UsableSize for Jemalloc {
         size_class::usable_size(layout)
     }
 
+    #[inline]
+    unsafe fn prepared_size_from_16(&self, _block: *const u8, layout: Layout) -> Option<usize> {
+        size_class::usable_size_from_16(layout)
+    }
+
+    #[inline]
+    unsafe fn counted_dealloc(&self, block: *mut u8, layout: Layout, usable: usize) {
+        if layout.align() > ALIGN || layout.align() > layout.size() {
+            // SAFETY: the caller's contract.
+            return unsafe { dealloc_aligned(block, layout) };
+        }
+        // SAFETY: a live block, which was requested without an alignment. Any size from the
+        // requested to the usable one may be stated.
+        unsafe { tikv_jemalloc_sys::sdallocx(block.cast(), usable, 0) };
+    }
+
     fn statistics(&self) -> Option<HeapStatistics> {
         advance()?;
         let active = figure(c"stats.active")?;
@@ -51,6 +68,19 @@ unsafe impl UsableSize for Jemalloc {
     fn release_unused(&self) {
         purge();
     }
+}
+
+/// Frees a block that was requested with an alignment. Apart, so that the others need not compute
+/// one.
+///
+/// # Safety
+///
+/// The same as `GlobalAlloc::dealloc`.
+#[cold]
+#[inline(never)]
+unsafe fn dealloc_aligned(block: *mut u8, layout: Layout) {
+    // SAFETY: the caller's contract.
+    unsafe { Jemalloc.dealloc(block, layout) };
 }
 
 /// Returns whether a new block of this size has the usable size that jemalloc computes.

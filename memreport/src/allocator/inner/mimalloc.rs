@@ -40,6 +40,11 @@ unsafe impl UsableSize for MiMalloc {
     }
 
     #[inline]
+    unsafe fn prepared_size_from_16(&self, _block: *const u8, layout: Layout) -> Option<usize> {
+        size_class::usable_size_from_16(layout)
+    }
+
+    #[inline]
     unsafe fn counted_alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() > ALIGN {
             // SAFETY: the caller's contract.

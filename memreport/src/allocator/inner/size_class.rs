@@ -24,17 +24,17 @@ pub(super) const ALIGN: usize = 16;
 /// The unit of the classes.
 const UNIT: usize = 16;
 
-/// The largest class in the table: its number of units fits a byte.
+/// The largest class in the table.
 const LARGEST: usize = 3584;
 
-/// The classes of requests of up to 16, 32, … bytes, in units: four cache lines.
-static CLASSES: [u8; LARGEST / UNIT] = {
+/// The classes of requests of up to 16, 32, … bytes: seven cache lines.
+static CLASSES: [u16; LARGEST / UNIT] = {
     let mut classes = [0; LARGEST / UNIT];
     let mut index = 0;
     while index < classes.len() {
-        #[expect(clippy::cast_possible_truncation, reason = "at most 224 units")]
-        let units = (class((index + 1) * UNIT) / UNIT) as u8;
-        classes[index] = units;
+        #[expect(clippy::cast_possible_truncation, reason = "at most 3584")]
+        let bytes = class((index + 1) * UNIT) as u16;
+        classes[index] = bytes;
         index += 1;
     }
     classes
@@ -52,10 +52,16 @@ const fn class(size: usize) -> usize {
 /// [`agrees`] is true of its allocator. Returns `None` for large blocks and large alignments.
 #[inline(always)]
 pub(super) fn usable_size(layout: Layout) -> Option<usize> {
-    let size = layout.size();
-    let units = *CLASSES.get(size.wrapping_sub(1) / UNIT)?;
-    let is_in_table = size >= LEAST && layout.align() <= ALIGN;
-    is_in_table.then_some(usize::from(units) * UNIT)
+    let usable = usable_size_from_16(layout)?;
+    (layout.size() >= LEAST).then_some(usable)
+}
+
+/// Returns the same of a block for which at least 16 bytes were requested. The layout may have
+/// fewer.
+#[inline(always)]
+pub(super) fn usable_size_from_16(layout: Layout) -> Option<usize> {
+    let usable = *CLASSES.get(layout.size().wrapping_sub(1) / UNIT)?;
+    (layout.align() <= ALIGN).then_some(usize::from(usable))
 }
 
 /// Returns whether an allocator has the classes of the table. `class_of` returns the usable size of
@@ -80,6 +86,9 @@ pub(super) mod tests {
         let queried = unsafe { allocator.usable_size(block, layout) };
         let is_large = layout.size() > LARGEST || layout.align() > ALIGN || layout.size() < LEAST;
         assert_eq!(usable_size(layout), (!is_large).then_some(queried), "{layout:?}");
+        if layout.size() >= 16 {
+            assert_eq!(usable_size_from_16(layout), usable_size(layout), "{layout:?}");
+        }
     }
 
     #[expect(unsafe_code, reason = "calls an allocator")]

@@ -29,6 +29,11 @@ unsafe impl UsableSize for SnMalloc {
         size_class::usable_size(layout)
     }
 
+    #[inline]
+    unsafe fn prepared_size_from_16(&self, _block: *const u8, layout: Layout) -> Option<usize> {
+        size_class::usable_size_from_16(layout)
+    }
+
     /// Returns the bytes that snmalloc has of the system; how many are resident is not known.
     fn statistics(&self) -> Option<HeapStatistics> {
         let bytes = SnMalloc::memory_stats().current_memory_usage;
