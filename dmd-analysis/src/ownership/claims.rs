@@ -1,27 +1,23 @@
 //! Finds the holders of each block: from the roots on, the strongest pointers first.
 
 mod layouts;
+mod rest;
 pub(super) mod stack_types;
 mod unused;
 
 use std::collections::VecDeque;
 
 use crate::analysis::frames::Sites;
-use crate::analysis::scan::links::BlockRanges;
+use crate::analysis::scan::links::{BlockAddress, BlockRanges};
 use crate::read::{Dump, StaticPlace};
 use crate::retention::NONE;
-use crate::retention::graph::Builder;
-use crate::retention::graph::cycles::loose_cycles;
 
 use super::layout::{Layout, Pointee, Words};
 use super::roots::{Roots, Source, Word};
-use super::shape::{LabelId, STRENGTHS, Shapes, Strength};
+use super::shape::{LabelId, STRENGTHS, Shapes, Slot, Strength};
 use layouts::{LayoutId, Layouts};
 use stack_types::StackTypes;
 use unused::Unused;
-
-/// The bits of an address of a program.
-const ADDRESS_BITS: u32 = 48;
 
 /// The words of a static that are known before one that leads to a block.
 pub(super) const WORDS_BEFORE: u64 = 3;
@@ -262,8 +258,18 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         }
     }
 
+    /// Frees all but the layouts, once the holders of the blocks are known.
+    pub(super) fn keep_layouts(&mut self) {
+        self.reached_from = Vec::new();
+        self.ranks = Vec::new();
+        self.is_below_stack = Vec::new();
+        self.generations = Vec::new();
+        self.order = Vec::new();
+    }
+
     /// Drops the pointers of blocks that got a layout only later.
     fn drop_outdated(&mut self) {
+        self.queues = Default::default();
         let generations = &self.generations;
         self.edges.retain(|edge| {
             let now = generations.get(edge.from as usize).copied().unwrap_or(0);
@@ -288,58 +294,56 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     fn expand(&mut self, block: u32) {
         let (ranges, mut buffer) = (self.ranges, Vec::new());
         let words = Words(ranges.words_of(block, &mut buffer));
-        // By word: whether it is a pointer of the type.
+        // The places of the pointers of the type. A block may have millions, so each is pushed when
+        // it is found.
         let mut typed: Vec<u64> = Vec::new();
         if let Some(layout) = self.layouts.get(block) {
-            let mut slots = Vec::new();
-            layout.each_slot(&mut self.shapes, words, &mut |start, slot| {
+            let (parts, types) = (layout.parts(&mut self.shapes), self.shapes.types);
+            layout.each_slot((&parts, types), words, &mut |start, slot| {
                 let at = start.saturating_add(slot.offset);
-                if let Some(found) = words.number(at, 8).and_then(|word| self.ranges.block_at(word))
-                {
-                    slots.push((start, slot.clone(), found));
-                    typed.push(at);
+                let found = words.number(at, 8).and_then(|word| ranges.block_at(word));
+                let Some(found) = found else { return };
+                typed.push(at);
+                if found.block != block {
+                    let layout = self.target(slot, (words, start), found);
+                    self.push(block, found.block, (slot.strength, slot.label), layout);
                 }
             });
-            for (start, slot, found) in slots {
-                if found.block == block {
-                    continue;
-                }
-                let pointee = self.pointee(found.block, found.offset);
-                let dynamic = |table: u64| {
-                    let address = table.wrapping_sub(self.bias);
-                    self.shapes.types.virtual_tables.get(&address).copied()
-                };
-                let layout =
-                    Layout::of_target(&self.shapes, slot.target, (words, start), pointee, dynamic);
-                self.push(block, found.block, (slot.strength, slot.label), layout);
-            }
         }
         typed.sort_unstable();
-        let mut others = Vec::new();
-        self.ranges.each_link_of(block, |link| {
-            let at = u64::from(link.at);
-            if link.to != block && typed.binary_search(&at).is_err() {
-                others.push((at, link.to));
-            }
-        });
-        if others.is_empty() {
-            return;
-        }
         let is_unlikely = self.is_below_stack[block as usize] || self.is_text(block);
         let word = match is_unlikely {
             _ if self.is_list(block) => Strength::Excluded,
             true => Strength::UnlikelyWord,
             false => Strength::Word,
         };
-        let unused = self.layouts.get(block).map(|layout| Unused::of(layout, &self.shapes, words));
-        for (at, to) in others {
+        let mut unused = None;
+        ranges.each_link_of(block, |link| {
+            let at = u64::from(link.at);
+            if link.to == block || typed.binary_search(&at).is_ok() {
+                return;
+            }
+            let unused = unused.get_or_insert_with(|| {
+                let layout = self.layouts.get(block);
+                layout.map(|layout| Unused::of(layout, &self.shapes, words))
+            });
             let is_stale = unused.as_ref().is_some_and(|unused| unused.has(at));
             if is_stale && !self.has_all_roots {
-                continue;
+                return;
             }
             let strength = if is_stale { word.max(Strength::Stale) } else { word };
-            self.push(block, to, (strength, LabelId::WORD), None);
-        }
+            self.push(block, link.to, (strength, LabelId::WORD), None);
+        });
+    }
+
+    /// Returns the layout of the block that a slot leads to. The holder is the block with the slot,
+    /// by its words and the offset of the value in it.
+    fn target(&self, slot: &Slot, holder: (Words<'_>, u64), found: BlockAddress) -> Option<Layout> {
+        let pointee = self.pointee(found.block, found.offset);
+        Layout::of_target(&self.shapes, slot.target, holder, pointee, |table: u64| {
+            let address = table.wrapping_sub(self.bias);
+            self.shapes.types.virtual_tables.get(&address).copied()
+        })
     }
 
     /// Returns whether a block is a buffer of pointers that do not count as holders.
@@ -352,71 +356,6 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     fn is_text(&self, block: u32) -> bool {
         let site = self.sites.get(self.dump.blocks[block as usize].kind.alloc);
         stack_types::is_text(&site.block_type)
-    }
-
-    /// Follows tagged words to the blocks that nothing else reaches. Begins at this place in the
-    /// order of blocks.
-    fn follow_tagged(&mut self, first: usize) {
-        let mut next = first;
-        while let Some(&block) = self.order.get(next) {
-            next += 1;
-            for to in self.tagged(block) {
-                if self.reached_from[to as usize] == NONE {
-                    self.push(block, to, (Strength::Word, LabelId::WORD), None);
-                }
-            }
-            self.run();
-        }
-    }
-
-    /// Returns the blocks that tagged words of a block lead to: the highest 16 bits are not of an
-    /// address, because interpreters keep the type of a value there.
-    fn tagged(&self, block: u32) -> Vec<u32> {
-        let mut buffer = Vec::new();
-        let words = self.ranges.words_of(block, &mut buffer).iter();
-        let addresses = words
-            .filter(|word| **word >> ADDRESS_BITS != 0)
-            .map(|word| word & ((1 << ADDRESS_BITS) - 1));
-        let found = addresses.filter_map(|address| self.ranges.block_at(address));
-        found.filter(|found| found.offset == 0).map(|found| found.block).collect()
-    }
-
-    /// Follows the pointers of the blocks that no root reaches: first of those that nothing points
-    /// at, then of cycles.
-    fn follow_heads(&mut self, roots: &Roots<'_>) {
-        let blocks = (0..).take(self.dump.blocks.len());
-        let left: Vec<u32> =
-            blocks.filter(|&block| self.reached_from[block as usize] == NONE).collect();
-        let mut is_held = vec![false; self.dump.blocks.len()];
-        let mut builder = Builder::default();
-        for &block in &left {
-            self.ranges.each_link_of(block, |link| {
-                if link.to != block {
-                    is_held[link.to as usize] = true;
-                    builder.add(block, link.to);
-                }
-            });
-            for to in self.tagged(block).into_iter().filter(|to| *to != block) {
-                is_held[to as usize] = true;
-                builder.add(block, to);
-            }
-        }
-        let heads = left.iter().copied().filter(|&block| !is_held[block as usize]);
-        self.begin_at(heads.collect(), roots);
-        let reached: Vec<bool> = self.reached_from.iter().map(|from| *from != NONE).collect();
-        let cycles = loose_cycles(&builder.finish(self.dump.blocks.len()), &reached);
-        let first = cycles.iter().filter_map(|cycle| cycle.first().copied());
-        self.begin_at(first.collect(), roots);
-    }
-
-    fn begin_at(&mut self, heads: Vec<u32>, roots: &Roots<'_>) {
-        for &head in &heads {
-            self.push(roots.external, head, (Strength::Word, LabelId::WORD), None);
-        }
-        self.heads.extend(heads);
-        let first = self.order.len();
-        self.run();
-        self.follow_tagged(first);
     }
 }
 

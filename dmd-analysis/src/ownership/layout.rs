@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::symbols::types::TypeId;
+use crate::symbols::types::{TypeId, Types};
 
 use super::shape::{Count, Part, Role, Shapes, Slot, Target};
 
@@ -104,21 +104,26 @@ impl Layout {
         }
     }
 
-    /// Visits the pointers of a block of this layout: the start of each value, and the slot.
-    pub(super) fn each_slot(
-        self,
-        shapes: &mut Shapes<'_>,
-        words: Words<'_>,
-        visit: &mut dyn FnMut(u64, &Slot),
-    ) {
+    /// Returns the parts of a value or element.
+    pub(super) fn parts(self, shapes: &mut Shapes<'_>) -> Rc<[Part]> {
         let role = match self {
             Self::Table { .. } => Role::Entry,
             _ => Role::Value,
         };
-        let parts: Rc<[Part]> = shapes.of(self.type_of(), role);
+        shapes.of(self.type_of(), role)
+    }
+
+    /// Visits the pointers of a block of this layout, whose values have these parts: the start of
+    /// each value, and the slot.
+    pub(super) fn each_slot(
+        self,
+        (parts, types): (&[Part], &Types),
+        words: Words<'_>,
+        visit: &mut dyn FnMut(u64, &Slot),
+    ) {
         if !parts.is_empty() {
-            let size = shapes.types.get(self.type_of()).size;
-            self.each_element(size, words, &mut |start| each_slot(&parts, start, words, visit));
+            let size = types.get(self.type_of()).size;
+            self.each_element(size, words, &mut |start| each_slot(parts, start, words, visit));
         }
     }
 

@@ -222,16 +222,15 @@ impl Walk<'_, '_> {
     fn expand(&mut self, block: u32, layout: Layout, way: u32) {
         let (ranges, mut buffer) = (self.ranges, Vec::new());
         let words = Words(ranges.words_of(block, &mut buffer));
-        let mut slots = Vec::new();
-        layout.each_slot(&mut self.shapes, words, &mut |start, slot| {
+        let (parts, types) = (layout.parts(&mut self.shapes), self.shapes.types);
+        layout.each_slot((&parts, types), words, &mut |start, slot| {
             let at = start.saturating_add(slot.offset);
-            let found = words.number(at, 8).and_then(|word| self.ranges.block_at(word));
-            slots.extend(found.map(|found| (start, slot.clone(), found)));
+            let found = words.number(at, 8).and_then(|word| ranges.block_at(word));
+            if let Some(found) = found.filter(|found| found.block != block) {
+                let pointee = self.pointee(found.block, found.offset);
+                self.push(slot, (words, start), (found.block, pointee), way);
+            }
         });
-        for (start, slot, found) in slots.into_iter().filter(|(.., found)| found.block != block) {
-            let pointee = self.pointee(found.block, found.offset);
-            self.push(&slot, (words, start), (found.block, pointee), way);
-        }
     }
 }
 

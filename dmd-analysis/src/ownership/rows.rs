@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::analysis::frames::{BlockType, Sites};
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::{Block, Dump};
+use crate::retention::NONE;
 
 use super::claims::Claims;
 use super::contents::Contents;
@@ -77,6 +78,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         is_counted: &'a dyn Fn(&Block) -> bool,
     ) -> Self {
         let holders = Holders::new(ranges, &mut claims, roots);
+        claims.keep_layouts();
         let several = Several::new(&holders, roots);
         let mut heads = std::mem::take(&mut claims.heads);
         heads.sort_unstable();
@@ -101,9 +103,11 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
 
     fn fill(&mut self, roots: &Roots<'_>) {
         let root = self.holders.root;
-        let mut pending: Vec<(u32, Option<usize>)> = Vec::new();
-        pending.extend(self.holders.dominators.children(root).iter().map(|&node| (node, None)));
+        // A node may have millions of children. The parent's row is [`NONE`] at the top.
+        let mut pending: Vec<(u32, u32)> = Vec::new();
+        pending.extend(self.holders.dominators.children(root).iter().map(|&node| (node, NONE)));
         while let Some((node, parent)) = pending.pop() {
+            let parent = (parent != NONE).then_some(parent as usize);
             let row = match roots.sources.get((node as usize).wrapping_sub(self.dump.blocks.len()))
             {
                 Some(source) => {
@@ -113,12 +117,8 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
                 None => self.block(node, parent, roots),
             };
             let below = self.holders.dominators.children(node);
-            pending.extend(
-                below
-                    .iter()
-                    .map(|&below| (below, Some((node, row))))
-                    .map(|(below, held)| (below, held.map(|(_, row)| row))),
-            );
+            let row = u32::try_from(row).unwrap_or(NONE);
+            pending.extend(below.iter().map(|&below| (below, row)));
         }
     }
 

@@ -165,6 +165,7 @@ impl Reader {
             append(bytes.get(from..from + length).ok_or_else(cut)?, buffer);
             return Ok(());
         }
+        buffer.reserve_exact(count);
         let mut bytes = Vec::new();
         let (mut place, mut left) = (place, length);
         while left > 0 {
