@@ -41,9 +41,9 @@ impl Contents {
     }
 }
 
-/// Returns a hash of 128 bits: nothing else tells copies from other contents. Each half is one of
-/// `DefaultHasher`, since faster hashes have collisions in real data: those of `[1.0, 2.0]` and `[-1.0,
-/// -2.0]` are equal if a hash only adds and multiplies.
+/// Returns a hash of 128 bits: nothing else tells copies from other contents. Faster hashes have
+/// collisions in real data: those of `[1.0, 2.0]` and `[-1.0, -2.0]` are equal if a hash only adds
+/// and multiplies.
 fn fingerprint(row: usize, bytes: u64, words: impl Iterator<Item = u64>) -> u128 {
     let mut halves = [0_u8, 1].map(|half| {
         let mut hasher = DefaultHasher::new();
