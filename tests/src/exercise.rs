@@ -37,10 +37,8 @@ unsafe impl<A: UsableSize> GlobalAlloc for Failing<A> {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: forwarded. A query needs no prepared sizes.
-        let usable = unsafe { self.0.usable_size(block, layout) };
         // SAFETY: forwarded.
-        unsafe { self.0.counted_dealloc(block, layout, usable) }
+        unsafe { self.0.counted_dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {

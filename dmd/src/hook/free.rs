@@ -48,7 +48,7 @@ impl<A: UsableSize> Dmd<A> {
         };
         slot.count_freed(usable);
         // SAFETY: the caller's contract.
-        unsafe { self.inner.counted_dealloc(address, Self::rounded(layout), usable) };
+        unsafe { self.inner.counted_dealloc(address, Self::rounded(layout)) };
     }
 
     /// Frees a block of a profile, or in an unusual mode.
@@ -123,6 +123,6 @@ impl<A: UsableSize> Dmd<A> {
         let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
         count_freed_bytes(usable);
         // SAFETY: the caller's contract.
-        below(|| unsafe { this.inner.counted_dealloc(address, Self::rounded(layout), usable) });
+        below(|| unsafe { this.inner.counted_dealloc(address, Self::rounded(layout)) });
     }
 }

@@ -102,14 +102,13 @@ pub unsafe trait UsableSize: GlobalAlloc {
         unsafe { self.alloc_zeroed(layout) }
     }
 
-    /// Frees a block of these usable bytes. See [`counted_alloc`](Self::counted_alloc).
+    /// Frees a block. See [`counted_alloc`](Self::counted_alloc).
     ///
     /// # Safety
     ///
-    /// The same as `GlobalAlloc::dealloc`, and [`usable_size`](Self::usable_size) returns `usable`.
+    /// The same as `GlobalAlloc::dealloc`.
     #[inline]
-    unsafe fn counted_dealloc(&self, block: *mut u8, layout: Layout, usable: usize) {
-        let _ = usable;
+    unsafe fn counted_dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { self.dealloc(block, layout) }
     }
@@ -234,11 +233,10 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the block lives until the last line.
-        let usable = unsafe { self.size(block, layout) };
-        counters::freed(usable);
+        // SAFETY: the block lives until the next line.
+        counters::freed(unsafe { self.size(block, layout) });
         // SAFETY: the caller's contract is passed through.
-        unsafe { self.inner.counted_dealloc(block, layout, usable) };
+        unsafe { self.inner.counted_dealloc(block, layout) };
     }
 
     #[inline]

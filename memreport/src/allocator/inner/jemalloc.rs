@@ -39,14 +39,13 @@ unsafe impl UsableSize for Jemalloc {
     }
 
     #[inline]
-    unsafe fn counted_dealloc(&self, block: *mut u8, layout: Layout, usable: usize) {
+    unsafe fn counted_dealloc(&self, block: *mut u8, layout: Layout) {
         if layout.align() > ALIGN || layout.align() > layout.size() {
             // SAFETY: the caller's contract.
             return unsafe { dealloc_aligned(block, layout) };
         }
-        // SAFETY: a live block, which was requested without an alignment. Any size from the
-        // requested to the usable one may be stated.
-        unsafe { tikv_jemalloc_sys::sdallocx(block.cast(), usable, 0) };
+        // SAFETY: a live block of this size, which was requested without an alignment.
+        unsafe { tikv_jemalloc_sys::sdallocx(block.cast(), layout.size(), 0) };
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {
