@@ -66,7 +66,7 @@ pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// The same as those of [`read`].
 pub fn read_with_file(input: impl Read, file: File, limit: u64) -> Result<Dump, ReadError> {
     let mut input = Unpacked::open(input)?;
     let json = input.json(limit)?;

@@ -86,9 +86,9 @@ pub(super) mod tests {
         let queried = unsafe { allocator.usable_size(block, layout) };
         let is_large = layout.size() > LARGEST || layout.align() > ALIGN || layout.size() < LEAST;
         assert_eq!(usable_size(layout), (!is_large).then_some(queried), "{layout:?}");
-        if layout.size() >= 16 {
-            assert_eq!(usable_size_from_16(layout), usable_size(layout), "{layout:?}");
-        }
+        let larger = Layout::from_size_align(layout.size().max(16), layout.align());
+        let larger = larger.expect("16 bytes fit");
+        assert_eq!(usable_size_from_16(layout), usable_size(larger), "{layout:?}");
     }
 
     #[expect(unsafe_code, reason = "calls an allocator")]
