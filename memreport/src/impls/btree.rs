@@ -78,7 +78,12 @@ struct Inner<K, V> {
 
 /// Returns whether a block of this size is a node to whose start a word points.
 pub(super) fn is_node<K, V>(offset: usize, requested: usize) -> bool {
-    offset == 0 && [size_of::<Leaf<K, V>>(), size_of::<Inner<K, V>>()].contains(&requested)
+    offset == 0 && node_sizes::<K, V>().contains(&requested)
+}
+
+/// Returns the requested sizes of a leaf and of an inner node in bytes.
+pub(super) fn node_sizes<K, V>() -> [usize; 2] {
+    [size_of::<Leaf<K, V>>(), size_of::<Inner<K, V>>()]
 }
 
 /// Counts the only node of a map whose entries cannot locate it: there are none, or they have no

@@ -54,6 +54,12 @@ fn threads() {
     );
 }
 
+/// Leaves many pointers to this block in the stack below the caller.
+#[inline(never)]
+fn fill_stack(block: &[u8; 16]) {
+    std::hint::black_box([block; 1000]);
+}
+
 #[test]
 fn lines_and_halves() {
     use std::io::{Cursor, LineWriter, Read, Write};
@@ -99,8 +105,13 @@ fn threads_of_a_scope() {
 #[test]
 fn other_programs() {
     use std::process::{Command, Output};
-    // Its path and the list of arguments, but not `argv[0]`.
-    owns_blocks(&Command::new("true"), 2);
+    // Its path and the list of arguments, but not `argv[0]`. Unused fields keep what the stack
+    // contained: here, pointers to a block of another value.
+    let another = Box::new([1_u8; 16]);
+    for _ in 0..10 {
+        fill_stack(&another);
+        owns_blocks(&Command::new("true"), 2);
+    }
     let mut command = Command::new("/bin/echo");
     command.args(["", "some", "arguments"]).arg(text(100)).current_dir("/");
     owns_blocks(&command, 2 + 4 + 1);
