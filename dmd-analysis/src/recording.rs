@@ -14,29 +14,34 @@
 //! {"end":true,"events":3,"lost":0}
 //! "#;
 //! let recording = recording::read(&lines[..])?;
-//! assert_eq!(recording.sum(Which::Allocated).bytes, 168.0);
-//! assert_eq!(recording.sum(Which::Retained).bytes, 56.0);
-//! assert_eq!(recording.sum(Which::Temporary).bytes, 112.0);
+//! assert_eq!(recording.sum(Which::Allocated)?.bytes, 168.0);
+//! assert_eq!(recording.sum(Which::Retained)?.bytes, 56.0);
+//! assert_eq!(recording.sum(Which::Temporary)?.bytes, 112.0);
 //! # Ok::<(), recording::RecordingError>(())
 //! ```
 
-mod read;
+mod source;
+mod events;
 mod packed;
-mod blocks;
-mod dump;
-mod moment;
+mod read;
 mod peak;
+mod blocks;
 mod summary;
+mod moment;
+mod dump;
+mod site_dump;
+mod error;
 
-pub use blocks::Blocks;
+pub use error::RecordingError;
 pub use moment::{Moment, MomentError, NoMoment};
-pub use read::{RecordingError, is_recording, read};
-pub use summary::{Estimate, Lifetime, Peak};
+pub use read::{is_recording, read, read_with_file};
+pub use summary::{Estimate, Lifetime, Peak, Sums};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The blocks and sums that were recorded of a program.
+/// A recording of a program: its sums over time, its sites and others. Its blocks are read from the
+/// file when they are wanted, by [`each_block`](Self::each_block).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Recording {
@@ -48,8 +53,8 @@ pub struct Recording {
     pub started_ms: u64,
     /// The bytes between two samples on average, or `None` if every block was recorded.
     pub sample_bytes: Option<u64>,
-    /// The blocks, in the order of their allocation.
-    pub blocks: Blocks,
+    /// The number of blocks that were recorded.
+    pub block_count: u64,
     /// The exact sums over time.
     pub timeline: Vec<Point>,
     /// The marks that the program has set.
@@ -78,6 +83,8 @@ pub struct Recording {
     pub is_whole: bool,
     /// The peak to the event, if every block of the program was recorded.
     exact_peak: Option<peak::ExactPeak>,
+    /// All of its bytes.
+    source: source::Source,
 }
 
 impl Recording {
@@ -102,6 +109,8 @@ impl Recording {
 /// A recorded block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
+    /// Its place among all blocks, in the order of their allocation, from 0.
+    pub number: u64,
     /// The number of the site that allocated it.
     pub site: u32,
     /// The requested bytes.
@@ -125,6 +134,8 @@ pub struct Freed {
     pub thread: u32,
     /// The number of the site that freed it; 0 if it is not known.
     pub site: u32,
+    /// The number of blocks that had been allocated before.
+    pub blocks: u64,
 }
 
 impl Block {

@@ -12,6 +12,7 @@ use memreport::snapshot::read::ReadError;
 use memreport_analysis::analysis::{ClampError, ExplainOptions, NoReports};
 use memreport_analysis::axis::Axis;
 use memreport_analysis::export::{Heap, HeapOptions, History};
+use memreport_analysis::heap::history::HistoryError;
 use memreport_analysis::read::{Dump, Mode};
 use memreport_analysis::retention::Retention;
 use std::collections::HashSet;
@@ -85,8 +86,16 @@ impl Batch {
     }
 
     /// Adds the rows of a recording: its timeline, and the blocks at its end.
-    pub fn add_recording(&mut self, snapshot: &Snapshot, history: &History) {
-        recording::add(self, snapshot, history);
+    ///
+    /// # Errors
+    ///
+    /// If the file of the recording cannot be read.
+    pub fn add_recording(
+        &mut self,
+        snapshot: &Snapshot,
+        history: &History,
+    ) -> Result<(), HistoryError> {
+        recording::add(self, snapshot, history)
     }
 
     fn add_retention(&mut self, snapshot: &Snapshot, dump: &Dump) -> Result<(), ClampError> {

@@ -53,8 +53,9 @@ fn assert_exact(Recorded { recording, highest }: &Recorded) {
     let place = recording.scopes.iter().position(|scope| scope.name == "counted");
     let scope = u16::try_from(place.expect("a scope") + 1).expect("few scopes");
     let is_counted = |site: u32| recording.sites[&site].scope == scope;
-    let at_peak = recording.blocks(Which::AtPeak).filter(|block| is_counted(block.site));
-    let bytes: u64 = at_peak.map(|block| block.usable).sum();
+    let at_peak = recording.blocks(Which::AtPeak).expect("our own");
+    let counted = at_peak.iter().filter(|block| is_counted(block.site));
+    let bytes: u64 = counted.map(|block| block.usable).sum();
     assert!(bytes > 1_000_000, "{bytes}");
     assert_eq!(bytes, *highest, "the blocks of the peak are those of another moment");
     let peak = recording.peak().expect("there is one");

@@ -47,21 +47,19 @@ struct Known {
 
 impl Known {
     fn new(recording: Recording) -> Self {
-        // One block for each site; the dump has them in the order of their sites.
-        let mut one_each = recording.clone();
-        let mut blocks: Vec<recording::Block> = recording.blocks.iter().collect();
-        blocks.sort_by_key(|block| block.site);
-        blocks.dedup_by_key(|block| block.site);
-        one_each.blocks = blocks.into_iter().collect();
-        let json = one_each.dump(Which::Allocated);
+        let mut blocks = recording.blocks(Which::Allocated).expect("our own");
+        // The dump has the sites in their order, each with blocks of one or more sizes.
+        blocks.sort_by_key(|block| (block.site, block.requested, block.usable));
+        blocks.dedup_by_key(|block| (block.site, block.requested, block.usable));
+        let json = recording.dump(Which::Allocated).expect("our own");
         let mut dump = read_slice(&json).expect("our own dump");
         Symboliser::new(Options::default()).symbolicate(&mut dump);
-        assert_eq!(dump.blocks.len(), one_each.blocks.len());
+        assert_eq!(dump.blocks.len(), blocks.len());
         let functions = dump.blocks.iter().map(|block| {
             let trace = block.kind.alloc.map(|trace| dump.trace(trace)).unwrap_or_default();
             trace.iter().map(|frame| format!("{}\n", dump.frames[frame.index()].text)).collect()
         });
-        let functions = one_each.blocks.iter().map(|block| block.site).zip(functions).collect();
+        let functions = blocks.iter().map(|block| block.site).zip(functions).collect();
         Known { recording, functions }
     }
 
@@ -71,9 +69,10 @@ impl Known {
             self.functions.iter().any(|(of, names)| *of == site && names.contains(function))
         };
         assert!(self.functions.iter().any(|(site, _)| is_in(*site)), "no site in {function}");
-        let mut chosen = self.recording.clone();
-        chosen.blocks = self.recording.blocks(which).filter(|block| is_in(block.site)).collect();
-        chosen.sum(Which::Allocated)
+        let mut sum = Estimate::default();
+        let blocks = self.recording.blocks(which).expect("our own");
+        blocks.iter().filter(|block| is_in(block.site)).for_each(|block| sum.add(block));
+        sum
     }
 }
 
@@ -99,7 +98,8 @@ fn a_sample_is_balanced_and_comes_to_what_was_allocated() {
     assert_near(known.by(Which::Allocated, "recorded::comes_and_goes"), COUNT * SIZE);
     assert_near(known.by(Which::Temporary, "recorded::comes_and_goes"), COUNT * SIZE);
     assert_near(known.by(Which::AtPeak, "recorded::peaks"), 4.0 * COUNT * SIZE + 480_000.0);
-    let freed_elsewhere = recording.blocks.iter().filter(|block| {
+    let blocks = recording.blocks(Which::Freed).expect("our own");
+    let freed_elsewhere = blocks.iter().filter(|block| {
         let at = recording.sites[&block.site].thread;
         block.freed.is_some_and(|freed| freed.thread != at)
     });
@@ -109,7 +109,8 @@ fn a_sample_is_balanced_and_comes_to_what_was_allocated() {
 
 /// Returns the stacks of functions that freed blocks, with the bytes that each freed.
 fn freed_by(recording: &Recording) -> Vec<(Vec<String>, u64)> {
-    let mut dump = read_slice(&recording.dump(Which::Freed)).expect("our own dump");
+    let mut dump =
+        read_slice(&recording.dump(Which::Freed).expect("our own")).expect("our own dump");
     Symboliser::new(Options::default()).symbolicate(&mut dump);
     let name = |frame: &FrameId| dump.frames[frame.index()].text.to_string();
     let stack = |block: &Block| match block.kind.alloc {
@@ -145,7 +146,8 @@ fn frees_have_stacks_on_request() {
 fn frees_have_no_stacks_unless_it_is_requested() {
     let recording = record("unrequested", &[], "--mode=live");
     assert!(!recording.has_free_stacks);
-    assert!(recording.blocks.iter().filter_map(|block| block.freed).all(|freed| freed.site == 0));
+    let blocks = recording.blocks(Which::Freed).expect("our own");
+    assert!(blocks.iter().filter_map(|block| block.freed).all(|freed| freed.site == 0));
     let recording = record_with("--free-stacks ", "none", &[], "--mode=live --stacks=none");
     assert!(!recording.has_free_stacks);
 }
@@ -183,7 +185,7 @@ fn every_block_can_be_recorded() {
     let recording = record("all", &[], "--mode=live");
     assert_eq!(recording.sample_bytes, None);
     assert_eq!(recording.lost, 0);
-    assert_eq!(recording.sum(Which::Retained).error(), 0.0);
+    assert_eq!(recording.sum(Which::Retained).expect("our own").error(), 0.0);
     let known = Known::new(recording);
     assert_eq!(known.by(Which::Retained, "recorded::hands_over").bytes, 0.0);
     assert_eq!(known.by(Which::Allocated, "recorded::comes_and_goes").bytes, COUNT * SIZE);

@@ -53,8 +53,10 @@ fn requests_keep_what_they_allocate_whichever_thread_they_are_on() {
     let recorded = memreport_analysis::recording::read(file).expect("a recording");
     assert_eq!(recorded.lost, 0);
     let retained =
-        memreport_analysis::read::read_slice(&recorded.dump(Which::Retained)).expect("ours");
-    let all = memreport_analysis::read::read_slice(&recorded.dump(Which::Allocated)).expect("ours");
+        memreport_analysis::read::read_slice(&recorded.dump(Which::Retained).expect("ours"))
+            .expect("ours");
+    let all = memreport_analysis::read::read_slice(&recorded.dump(Which::Allocated).expect("ours"))
+        .expect("ours");
     for (kind, kept) in KEPT {
         let found = bytes(&retained, kind);
         assert!(found >= kept && found < kept + kept / 100 + 40_000, "{kind}: {found} of {kept}");

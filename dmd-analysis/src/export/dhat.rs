@@ -110,6 +110,7 @@ pub fn write_history(
     let of_kind = |kind: &Kind| place(heap, kind.stack, &mut frames, &mut places);
     let of_site: Vec<usize> = layout.kinds.iter().map(of_kind).collect();
     let lives = Lives::new(history, until, &of_site, places.values().len());
+    let lives = lives.map_err(io::Error::other)?;
     let points = lives.points.into_iter().zip(places.values());
     let file = WireFile {
         dhat_file_version: 2,

@@ -54,9 +54,11 @@ pub fn write_history(
 ) -> io::Result<()> {
     let recording = history.recording();
     write_heading(recording.program.as_deref().unwrap_or("(unknown program)"), out)?;
-    for (number, (time, tree)) in moments(recording).into_iter().enumerate() {
-        let heap = history.heap(time, options).map_err(io::Error::other)?;
-        write_snapshot(&heap, number, tree, out)?;
+    let moments = moments(recording);
+    let times: Vec<u64> = moments.keys().copied().collect();
+    let heaps = history.heaps(&times, options).map_err(io::Error::other)?;
+    for (number, (heap, tree)) in heaps.iter().zip(moments.into_values()).enumerate() {
+        write_snapshot(heap, number, tree, out)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The heap of a program over time: a symbolicated recording, and its heap at any moment.
 
 use std::time::{Duration, UNIX_EPOCH};
+use std::{error, fmt};
 
 use rustc_hash::FxHashMap;
 
@@ -8,8 +9,8 @@ use super::HeapOptions;
 use super::build::Builder;
 use super::model::{Amounts, Heap, Kind, Row};
 use crate::analysis::{Class, NoReports, Totals};
-use crate::read::{Dump, ReadError, read_slice};
-use crate::recording::{Block, Recording};
+use crate::read::{Dump, ReadError};
+use crate::recording::{Block, Recording, RecordingError};
 use crate::symbols::{Report, Symboliser};
 
 /// A recording whose stacks can be symbolicated.
@@ -50,7 +51,7 @@ impl History {
     ///
     /// Returns an error if its stacks cannot be read.
     pub fn new(recording: Recording) -> Result<Self, ReadError> {
-        let sites = read_slice(&recording.site_dump())?;
+        let sites = recording.site_dump()?;
         let places = recording.sites.keys().copied().zip(1..).collect();
         Ok(Self { recording, sites, places })
     }
@@ -77,18 +78,64 @@ impl History {
     ///
     /// # Errors
     ///
-    /// Returns an error if the options keep one class of blocks: a recording contains no reports.
-    pub fn heap(&self, at: u64, options: &HeapOptions) -> Result<Heap, NoReports> {
-        Ok(self.layout(options)?.heap(self, at, Amounts::Live))
+    /// Returns an error if the options keep one class of blocks, or if the file cannot be read.
+    pub fn heap(&self, at: u64, options: &HeapOptions) -> Result<Heap, HistoryError> {
+        Ok(self.heaps_of(&[at], options, Amounts::Live)?.remove(0))
     }
 
     /// Returns the heap of these blocks and of all that were allocated up to that moment.
     ///
     /// # Errors
     ///
-    /// Returns an error if the options keep one class of blocks: a recording contains no reports.
-    pub fn heap_and_allocated(&self, at: u64, options: &HeapOptions) -> Result<Heap, NoReports> {
-        Ok(self.layout(options)?.heap(self, at, Amounts::Both))
+    /// The same as those of [`heap`](Self::heap).
+    pub fn heap_and_allocated(&self, at: u64, options: &HeapOptions) -> Result<Heap, HistoryError> {
+        Ok(self.heaps_of(&[at], options, Amounts::Both)?.remove(0))
+    }
+
+    /// Returns the heap of each of these moments, which are in the order of time. The file is read
+    /// once for all.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`heap`](Self::heap).
+    pub fn heaps(&self, at: &[u64], options: &HeapOptions) -> Result<Vec<Heap>, HistoryError> {
+        self.heaps_of(at, options, Amounts::Live)
+    }
+
+    fn heaps_of(
+        &self,
+        at: &[u64],
+        options: &HeapOptions,
+        amounts: Amounts,
+    ) -> Result<Vec<Heap>, HistoryError> {
+        let mut layouts = Vec::with_capacity(at.len());
+        for _ in at {
+            layouts.push(self.layout(options)?);
+        }
+        let heaps = at.iter().zip(layouts).zip(self.sums(at, amounts)?);
+        Ok(heaps.map(|((at, layout), sums)| layout.heap(self, *at, amounts, sums)).collect())
+    }
+
+    /// Adds up the blocks of each site and size at each of these moments.
+    fn sums(&self, at: &[u64], amounts: Amounts) -> Result<Vec<SumsBySite>, RecordingError> {
+        let mut all = vec![SumsBySite::default(); at.len()];
+        self.recording.each_block(|block| {
+            let key = SizedSite { site: self.site(block), size: block.usable };
+            let first = at.partition_point(|at| *at < block.allocated_at);
+            for (at, sums) in at.iter().zip(&mut all).skip(first) {
+                let lives = self.recording.lives_at(block, *at);
+                if lives || amounts == Amounts::Both {
+                    let sum = sums.entry(key).or_default();
+                    sum.allocated.add(block);
+                    if lives {
+                        sum.live.add(block);
+                    }
+                } else if block.freed.is_some_and(|freed| freed.time < *at) {
+                    break;
+                }
+            }
+        })?;
+        Ok(all)
     }
 
     /// Returns the kinds of the blocks of each site.
@@ -116,6 +163,46 @@ impl History {
     }
 }
 
+/// The error for the heap of a recording.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum HistoryError {
+    /// The options keep one class of blocks, but a recording contains no reports.
+    NoReports(NoReports),
+    /// The blocks cannot be read from the file.
+    Recording(RecordingError),
+}
+
+impl fmt::Display for HistoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoReports(error) => write!(f, "{error}"),
+            Self::Recording(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl error::Error for HistoryError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::NoReports(error) => error.source(),
+            Self::Recording(error) => error.source(),
+        }
+    }
+}
+
+impl From<NoReports> for HistoryError {
+    fn from(error: NoReports) -> Self {
+        Self::NoReports(error)
+    }
+}
+
+impl From<RecordingError> for HistoryError {
+    fn from(error: RecordingError) -> Self {
+        Self::Recording(error)
+    }
+}
+
 /// A heap without rows, and the kinds of the blocks of each site.
 pub(crate) struct Layout {
     pub(crate) heap: Heap,
@@ -127,8 +214,8 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Returns the heap of a moment.
-    pub(crate) fn heap(self, history: &History, at: u64, amounts: Amounts) -> Heap {
-        let rows = self.rows(history, at, amounts);
+    fn heap(self, history: &History, at: u64, amounts: Amounts, sums: SumsBySite) -> Heap {
+        let rows = self.rows(sums);
         let mut heap = self.heap;
         heap.rows = rows;
         heap.amounts = amounts;
@@ -141,21 +228,7 @@ impl Layout {
         heap
     }
 
-    fn rows(&self, history: &History, at: u64, amounts: Amounts) -> Vec<Row> {
-        let mut sums: FxHashMap<SizedSite, LiveAndAllocated> = FxHashMap::default();
-        let recording = &history.recording;
-        let blocks = recording.blocks.iter().enumerate();
-        for (number, block) in blocks.take_while(|(_, block)| block.allocated_at <= at) {
-            let lives = recording.lives_at(number, at);
-            if lives || amounts == Amounts::Both {
-                let key = SizedSite { site: history.site(&block), size: block.usable };
-                let sum = sums.entry(key).or_default();
-                sum.allocated.add(&block);
-                if lives {
-                    sum.live.add(&block);
-                }
-            }
-        }
+    fn rows(&self, sums: SumsBySite) -> Vec<Row> {
         // Several sites may have blocks of one kind.
         let mut kinds: FxHashMap<Kind, LiveAndAllocated> = FxHashMap::default();
         for (SizedSite { site, size }, of_site) in sums {
@@ -173,8 +246,10 @@ impl Layout {
     }
 }
 
+type SumsBySite = FxHashMap<SizedSite, LiveAndAllocated>;
+
 /// A site and the size of its blocks.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct SizedSite {
     site: usize,
     size: u64,

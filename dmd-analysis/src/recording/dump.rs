@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::{Block, Recording, Site, Which};
+use super::{Block, Estimate, Recording, RecordingError, Site, Which};
 
 /// The properties of equal blocks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,21 +20,25 @@ struct Kind {
 
 impl Recording {
     /// Returns the chosen blocks as a dump of Mozilla's format 5, in JSON.
-    #[must_use]
-    pub fn dump(&self, which: Which) -> Vec<u8> {
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`each_block`](Self::each_block).
+    pub fn dump(&self, which: Which) -> Result<Vec<u8>, RecordingError> {
         let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
-        for block in self.blocks(which) {
-            let Block { requested, usable, weight, .. } = block;
+        let mut sum = Estimate::default();
+        self.each_of(which, |block| {
+            sum.add(block);
+            let Block { requested, usable, weight, .. } = *block;
             let site = match (which, block.freed) {
                 (Which::Freed, Some(freed)) => freed.site,
                 _ => block.site,
             };
             let kind = Kind { site, requested, usable, weight: weight.to_bits() };
             *kinds.entry(kind).or_default() += 1;
-        }
+        })?;
         let blocks: Vec<_> = kinds.iter().map(|(kind, count)| self.group(*kind, *count)).collect();
         let sites = kinds.keys().filter_map(|kind| self.sites.get(&kind.site));
-        let sum = self.sum(which);
         let all = json!({
             "blocks": sum.blocks.round(), "bytes": sum.bytes.round(), "error": sum.error().round(),
         });
@@ -45,20 +49,10 @@ impl Recording {
             Which::Temporary => "what was freed within a millisecond",
             Which::Freed => "what was freed while it was recorded, by the stacks that freed it",
         };
-        self.dump_of(&blocks, sites, &self.own_fields(reason, &all))
+        Ok(self.dump_of(&blocks, sites, &self.own_fields(reason, &all)))
     }
 
-    /// Returns a dump with an empty block for each site, in the order of their numbers, after one
-    /// without a site.
-    pub(crate) fn site_dump(&self) -> Vec<u8> {
-        let kind = |site| Kind { site, requested: 0, usable: 0, weight: 0 };
-        let blocks = self.sites.keys().map(|site| self.group(kind(*site), 1));
-        let blocks: Vec<_> = std::iter::once(json!({ "req": 0 })).chain(blocks).collect();
-        let own = self.own_fields("where blocks of the recording were allocated", &json!({}));
-        self.dump_of(&blocks, self.sites.values(), &own)
-    }
-
-    fn dump_of<'r>(
+    pub(super) fn dump_of<'r>(
         &self,
         blocks: &[Value],
         sites: impl Iterator<Item = &'r Site>,
@@ -122,7 +116,7 @@ impl Recording {
     }
 
     /// Returns the text of a return address, with the module that contains it.
-    fn frame(&self, address: u64) -> String {
+    pub(super) fn frame(&self, address: u64) -> String {
         // The last module is the current one if several were loaded at one address.
         let module = self
             .modules
@@ -137,7 +131,7 @@ impl Recording {
         }
     }
 
-    fn own_fields(&self, reason: &str, all: &Value) -> Value {
+    pub(super) fn own_fields(&self, reason: &str, all: &Value) -> Value {
         let modules: Vec<_> = self
             .modules
             .iter()

@@ -10,11 +10,11 @@ pub(super) enum Event {
         usable: u64,
         weight: f64,
     },
-    /// The site is 0 if it is not known.
+    /// The site is 0 if it is not known. Version 1 does not state the usable bytes.
     Freed {
         address: u64,
         thread: u32,
-        usable: u64,
+        usable: Option<u64>,
         site: u32,
     },
 }
@@ -32,7 +32,7 @@ const LONG: u8 = 31;
 pub(super) enum Defect {
     /// The bytes end in the middle of it.
     Cut,
-    Wrong(&'static str),
+    Wrong(String),
 }
 
 /// A reader of packed events, which come in several pieces.
@@ -50,11 +50,11 @@ impl Unpacked {
     pub(super) fn read(
         &mut self,
         mut bytes: &[u8],
-        mut each: impl FnMut(u64, Event),
+        mut each: impl FnMut(u64, Event) -> Result<(), String>,
     ) -> Result<(), Defect> {
         while !bytes.is_empty() {
             let (since, event) = self.next(&mut bytes)?;
-            each(since, event);
+            each(since, event).map_err(Defect::Wrong)?;
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Unpacked {
         // The lowest bit is the sign.
         let step = (step >> 1) ^ (step & 1).wrapping_neg();
         let address = self.address.wrapping_add(step);
-        let small = |number: u64, what| u32::try_from(number).map_err(|_| Defect::Wrong(what));
+        let small = |number: u64, what| u32::try_from(number).map_err(|_| wrong(what));
         let event = match head & KIND {
             ALLOCATED => {
                 let site = small(number(bytes)?, "a site has more than 32 bits")?;
@@ -84,18 +84,22 @@ impl Unpacked {
             }
             FREED => {
                 let thread = small(number(bytes)?, "a thread has more than 32 bits")?;
-                let usable = number(bytes)?;
+                let usable = Some(number(bytes)?);
                 let site = match head & HAS_MORE {
                     0 => 0,
                     _ => small(number(bytes)?, "a site has more than 32 bits")?,
                 };
                 Event::Freed { address, thread, usable, site }
             }
-            _ => return Err(Defect::Wrong("an event of an unknown kind")),
+            _ => return Err(wrong("an event of an unknown kind")),
         };
         self.address = address;
         Ok((since, event))
     }
+}
+
+fn wrong(problem: &str) -> Defect {
+    Defect::Wrong(problem.to_owned())
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], Defect> {
@@ -105,7 +109,19 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], Defect> {
 }
 
 /// Reads a number of 7 bits a byte, the lowest first.
+#[inline]
 fn number(bytes: &mut &[u8]) -> Result<u64, Defect> {
+    // Most numbers are small.
+    match bytes.split_first() {
+        Some((byte, rest)) if *byte < 0x80 => {
+            *bytes = rest;
+            Ok(u64::from(*byte))
+        }
+        _ => long_number(bytes),
+    }
+}
+
+fn long_number(bytes: &mut &[u8]) -> Result<u64, Defect> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
         let [byte] = take(bytes)?;
@@ -114,7 +130,7 @@ fn number(bytes: &mut &[u8]) -> Result<u64, Defect> {
             return Ok(number);
         }
     }
-    Err(Defect::Wrong("a number has more than 64 bits"))
+    Err(wrong("a number has more than 64 bits"))
 }
 
 #[cfg(test)]
@@ -134,7 +150,12 @@ mod tests {
     #[test]
     fn what_was_packed_is_read() {
         let (mut unpacked, mut events) = (Unpacked::default(), Vec::new());
-        unpacked.read(&bytes(), |since, event| events.push((since, event))).unwrap();
+        unpacked
+            .read(&bytes(), |since, event| {
+                events.push((since, event));
+                Ok(())
+            })
+            .unwrap();
         let block = |address, site, requested, usable, weight| Event::Allocated {
             address,
             site,
@@ -146,9 +167,9 @@ mod tests {
             events,
             [
                 (3, block(4096, 300, 100, 104, 1.0)),
-                (31, Event::Freed { address: 4064, thread: 5, usable: 104, site: 0 }),
+                (31, Event::Freed { address: 4064, thread: 5, usable: Some(104), site: 0 }),
                 (0, block(4065, 1, 8, 8, 2.5)),
-                (0, Event::Freed { address: 4065, thread: 5, usable: 8, site: 7 }),
+                (0, Event::Freed { address: 4065, thread: 5, usable: Some(8), site: 7 }),
             ]
         );
     }
@@ -158,7 +179,10 @@ mod tests {
         let all = bytes();
         for length in 1..all.len() {
             let mut count = 0;
-            let read = Unpacked::default().read(&all[..length], |_, _| count += 1);
+            let read = Unpacked::default().read(&all[..length], |_, _| {
+                count += 1;
+                Ok(())
+            });
             let is_between = [7, 12, 25].contains(&length);
             assert_eq!(read, if is_between { Ok(()) } else { Err(Defect::Cut) }, "{length}");
         }
@@ -167,8 +191,8 @@ mod tests {
             (&[0xff; 16], "a number has more than 64 bits"),
             (&[1, 0, 0xff, 0xff, 0xff, 0xff, 0x7f, 0], "a thread has more than 32 bits"),
         ] {
-            let read = Unpacked::default().read(bytes, |_, _| {});
-            assert_eq!(read, Err(Defect::Wrong(why)));
+            let read = Unpacked::default().read(bytes, |_, _| Ok(()));
+            assert_eq!(read, Err(wrong(why)));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Sums of a recording: chosen blocks, the peak, and lifetimes.
 
-use super::{Block, Point, Recording, TEMPORARY, Which};
+use std::iter;
+
+use super::{Block, Point, Recording, RecordingError, TEMPORARY, Which};
 
 /// Blocks and bytes, estimated from the sample, or exact if every block was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,7 +24,8 @@ impl Estimate {
         self.variance.sqrt()
     }
 
-    fn add(&mut self, block: &Block) {
+    /// Adds a block.
+    pub fn add(&mut self, block: &Block) {
         self.blocks += block.weight;
         self.bytes += block.bytes();
         // Each block is sampled independently with a probability of 1 / weight.
@@ -58,26 +61,65 @@ pub struct Lifetime {
 /// The bounds between the classes of lifetimes, in microseconds.
 const BOUNDS: [u64; 7] = [TEMPORARY, 10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, u64::MAX];
 
+/// The sums of chosen blocks.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Sums {
+    /// All allocated blocks.
+    pub allocated: Estimate,
+    /// The blocks that were alive at the peak.
+    pub at_peak: Estimate,
+    /// The blocks that were alive at the end.
+    pub retained: Estimate,
+    /// The blocks that were freed within [`TEMPORARY`].
+    pub temporary: Estimate,
+    /// The classes of lifetimes from short to long, and last the blocks that were alive at the end.
+    /// Classes without blocks are left out.
+    pub lifetimes: Vec<Lifetime>,
+}
+
 impl Recording {
-    /// Returns the chosen blocks.
-    pub fn blocks(&self, which: Which) -> impl Iterator<Item = Block> {
+    /// Reads all blocks, and returns their sums.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`each_block`](Self::each_block).
+    pub fn sums(&self) -> Result<Sums, RecordingError> {
+        let mut sums = Sums { lifetimes: classes(), ..Sums::default() };
         let peak = self.peak().map(|peak| peak.time);
-        let is_chosen = move |(number, block): &(usize, Block)| match which {
-            Which::Allocated => true,
-            Which::Retained => block.freed.is_none(),
-            Which::Freed => block.freed.is_some(),
-            Which::Temporary => block.lifetime().is_some_and(|lifetime| lifetime < TEMPORARY),
-            Which::AtPeak => peak.is_some_and(|peak| self.lives_at(*number, peak)),
-        };
-        self.blocks.iter().enumerate().filter(is_chosen).map(|(_, block)| block)
+        self.each_block(|block| {
+            for (which, sum) in [
+                (Which::Allocated, &mut sums.allocated),
+                (Which::AtPeak, &mut sums.at_peak),
+                (Which::Retained, &mut sums.retained),
+                (Which::Temporary, &mut sums.temporary),
+            ] {
+                if self.is_chosen(block, which, peak) {
+                    sum.add(block);
+                }
+            }
+            let lifetime = block.lifetime();
+            let is_of = |class: &&mut Lifetime| match lifetime {
+                None => class.to.is_none(),
+                Some(lifetime) => class.to > Some(lifetime),
+            };
+            if let Some(class) = sums.lifetimes.iter_mut().find(is_of) {
+                class.sum.add(block);
+            }
+        })?;
+        sums.lifetimes.retain(|class| class.sum.blocks > 0.0);
+        Ok(sums)
     }
 
     /// Returns the sum of the chosen blocks.
-    #[must_use]
-    pub fn sum(&self, which: Which) -> Estimate {
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`each_block`](Self::each_block).
+    pub fn sum(&self, which: Which) -> Result<Estimate, RecordingError> {
         let mut sum = Estimate::default();
-        self.blocks(which).for_each(|block| sum.add(&block));
-        sum
+        self.each_of(which, |block| sum.add(block))?;
+        Ok(sum)
     }
 
     /// Returns the peak of the bytes in live blocks: to the event if every block was recorded from
@@ -96,53 +138,32 @@ impl Recording {
     pub fn ends(&self) -> Option<(Point, Point)> {
         Some((*self.timeline.first()?, *self.timeline.last()?))
     }
+}
 
-    /// Returns the classes of lifetimes from short to long, and last the blocks that were alive at
-    /// the end.
-    #[must_use]
-    pub fn lifetimes(&self) -> Vec<Lifetime> {
-        let mut from = 0;
-        let mut classes: Vec<_> = BOUNDS
-            .into_iter()
-            .map(|to| Lifetime {
-                from: std::mem::replace(&mut from, to),
-                to: Some(to),
-                sum: Estimate::default(),
-            })
-            .collect();
-        let mut living = Lifetime { from: 0, to: None, sum: Estimate::default() };
-        for block in self.blocks.iter() {
-            let class = match block.lifetime() {
-                None => Some(&mut living),
-                Some(time) => classes.iter_mut().find(|class| class.to > Some(time)),
-            };
-            if let Some(class) = class {
-                class.sum.add(&block);
-            }
-        }
-        classes.push(living);
-        classes.retain(|class| class.sum.blocks > 0.0);
-        classes
-    }
+/// Returns the classes of lifetimes, without blocks.
+fn classes() -> Vec<Lifetime> {
+    let class = |from, to| Lifetime { from, to, sum: Estimate::default() };
+    let mut from = 0;
+    let freed = BOUNDS.into_iter().map(|to| class(std::mem::replace(&mut from, to), Some(to)));
+    freed.chain(iter::once(class(0, None))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{Blocks, Freed};
-
-    fn block(allocated_at: u64, freed: Option<u64>, usable: u64) -> Block {
-        let freed = freed.map(|time| Freed { time, thread: 1, site: 0 });
-        Block { site: 1, requested: usable, usable, weight: 1.0, allocated_at, freed }
-    }
+    use crate::recording::read;
 
     #[test]
     fn a_drawn_block_stands_for_several_and_adds_to_the_error() {
-        let drawn = Block { requested: 10, weight: 2.5, ..block(0, None, 16) };
+        let lines = r#"{"recording":1,"pid":7,"startedMs":5,"sampleBytes":64}
+["+",0,1,16,10,16,2.5]
+["+",0,1,32,10,16,2.5]
+["+",0,1,48,100,100]
+"#;
+        let recording = read(lines.as_bytes()).unwrap();
+        let drawn = recording.blocks(Which::Allocated).unwrap()[0];
         assert_eq!((drawn.bytes(), drawn.requested_bytes()), (40.0, 25.0));
-        let certain = block(0, None, 100);
-        let blocks = [drawn, drawn, certain].into_iter().collect();
-        let sum = Recording { blocks, ..Recording::default() }.sum(Which::Allocated);
+        let sum = recording.sum(Which::Allocated).unwrap();
         assert_eq!((sum.blocks, sum.bytes), (6.0, 180.0));
         // Twice 40² · (1 − 1 / 2.5), and nothing of the block that was certain.
         assert!((sum.error() - 1920_f64.sqrt()).abs() < 1e-9, "{}", sum.error());
@@ -150,38 +171,33 @@ mod tests {
 
     #[test]
     fn blocks_are_chosen_by_when_they_lived() {
-        let point = |time, allocated_bytes, freed_bytes| Point {
-            time,
-            allocated_bytes,
-            freed_bytes,
-            ..Point::default()
-        };
-        let recording = Recording {
-            blocks: Blocks::from_iter([
-                block(0, None, 1),
-                block(10, Some(20), 10),
-                block(10, Some(50_000), 100),
-                block(60_000, Some(70_000), 1000),
-            ]),
-            timeline: vec![
-                point(0, 1, 0),
-                point(15, 111, 0),
-                point(30, 111, 10),
-                point(80_000, 1111, 1110),
-            ],
-            ..Recording::default()
-        };
-        let bytes = |which| recording.sum(which).bytes;
-        assert_eq!(bytes(Which::Allocated), 1111.0);
-        assert_eq!(bytes(Which::Retained), 1.0);
-        assert_eq!(bytes(Which::Temporary), 10.0);
-        assert_eq!(bytes(Which::AtPeak), 111.0);
+        let lines = r#"{"recording":1,"pid":7,"startedMs":5}
+["=",0,1,1,0,0,0]
+["+",0,1,16,1,1]
+["+",10,1,32,10,10]
+["+",0,1,48,100,100]
+["=",5,111,3,0,0,0]
+["-",5,32,1]
+["=",10,111,3,10,1,0]
+["-",49970,48,1]
+["+",10000,1,64,1000,1000]
+["-",10000,64,1]
+["=",10000,1111,4,1110,3,0]
+"#;
+        let recording = read(lines.as_bytes()).unwrap();
+        let sums = recording.sums().unwrap();
+        for (which, bytes, sum) in [
+            (Which::Allocated, 1111.0, sums.allocated),
+            (Which::Retained, 1.0, sums.retained),
+            (Which::Temporary, 10.0, sums.temporary),
+            (Which::AtPeak, 111.0, sums.at_peak),
+        ] {
+            assert_eq!((sum.bytes, recording.sum(which).unwrap()), (bytes, sum), "{which:?}");
+        }
+        assert_eq!(recording.sum(Which::Freed).unwrap().bytes, 1110.0);
         assert_eq!(recording.peak(), Some(Peak { time: 15, bytes: 111, is_exact: false }));
-        let classes: Vec<_> = recording
-            .lifetimes()
-            .iter()
-            .map(|class| (class.from, class.to, class.sum.bytes))
-            .collect();
+        let class = |class: &Lifetime| (class.from, class.to, class.sum.bytes);
+        let classes: Vec<_> = sums.lifetimes.iter().map(class).collect();
         assert_eq!(
             classes,
             [(0, Some(1000), 10.0), (10_000, Some(100_000), 1100.0), (0, None, 1.0)]

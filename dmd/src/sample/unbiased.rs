@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 
 use super::rate::{Probability, SamplingRate};
 use super::sampler::{CURRENT_IN_TESTS, Sampler, set_rate};
-use memreport_analysis::recording::{Block, Estimate, Recording, Which};
+use memreport_analysis::recording::{Block, Estimate};
 
 /// Sizes of blocks and their counts: 3,070 blocks of 15.5 million bytes.
 const MIX: [(usize, usize); 5] = [(16, 2000), (256, 800), (4096, 200), (65_536, 60), (1 << 20, 10)];
@@ -16,7 +16,7 @@ const RUNS: u32 = 400;
 /// Estimates the bytes of all these blocks from one sample of them.
 fn estimate(rate: SamplingRate, seed: u32) -> Estimate {
     let sampler = Sampler::new();
-    let mut recording = Recording::default();
+    let mut sum = Estimate::default();
     // Small and big blocks are interleaved, as in programs.
     for turn in 0..2000 {
         for (size, count) in MIX {
@@ -24,13 +24,12 @@ fn estimate(rate: SamplingRate, seed: u32) -> Estimate {
             if turn % begins_at == 0 && turn / begins_at < count && sampler.samples(size, || seed) {
                 let (requested, usable) = (size as u64, size as u64);
                 let weight = rate.weight(size);
-                let block =
-                    Block { site: 1, requested, usable, weight, allocated_at: 0, freed: None };
-                recording.blocks.push(block);
+                let (number, site, allocated_at, freed) = (0, 1, 0, None);
+                sum.add(&Block { number, site, requested, usable, weight, allocated_at, freed });
             }
         }
     }
-    recording.sum(Which::Allocated)
+    sum
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl ExportArgs {
                 let snapshot = Snapshot::of_file(bytes, time, resource);
                 match source {
                     DumpSource::Dump(dump) => batch.add_dump(&snapshot, dump)?,
-                    DumpSource::Recording(history) => batch.add_recording(&snapshot, history),
+                    DumpSource::Recording(history) => batch.add_recording(&snapshot, history)?,
                 }
                 snapshot
             }

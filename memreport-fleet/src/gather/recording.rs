@@ -1,13 +1,19 @@
 //! Rows of a recording.
 
 use memreport_analysis::export::{HeapOptions, History};
+use memreport_analysis::heap::history::HistoryError;
 
 use super::{Batch, Figures, Snapshot, Source, blocks};
 use crate::table::Value;
 
 /// Adds the timeline, and the blocks at the end with all that were allocated.
-pub(super) fn add(batch: &mut Batch, snapshot: &Snapshot, history: &History) {
+pub(super) fn add(
+    batch: &mut Batch,
+    snapshot: &Snapshot,
+    history: &History,
+) -> Result<(), HistoryError> {
     let recording = history.recording();
+    let heap = history.heap_and_allocated(recording.length, &HeapOptions::default())?;
     for point in &recording.timeline {
         let numbers = [
             point.time,
@@ -20,10 +26,6 @@ pub(super) fn add(batch: &mut Batch, snapshot: &Snapshot, history: &History) {
         let numbers = numbers.map(|number| Value::from(Some(number)));
         batch.timeline.push(&snapshot.row(numbers));
     }
-    // Only a choice among classes of blocks is an error.
-    let Ok(heap) = history.heap_and_allocated(recording.length, &HeapOptions::default()) else {
-        return;
-    };
     let last = recording.timeline.last();
     let number = |number: u64| i64::try_from(number).ok();
     let mut figures = Figures {
@@ -43,4 +45,5 @@ pub(super) fn add(batch: &mut Batch, snapshot: &Snapshot, history: &History) {
     figures.listed_bytes = Some(super::snapshot::whole(bytes));
     blocks::add(batch, snapshot, &heap);
     batch.add_snapshot(snapshot, Source::Recording, &figures);
+    Ok(())
 }

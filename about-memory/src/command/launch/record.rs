@@ -146,13 +146,15 @@ impl RecordArgs {
 /// whole.
 fn summarize(file: &Path, top: usize, context: &mut Context<'_>) -> Result<bool, Failure> {
     let recording = read_recording(file)?;
+    let unreadable = |error| format!("{}: {error}", file.display());
     writeln!(context.out, "Recorded into {}", file.display())?;
-    text::write(&recording, &mut context.out)?;
+    text::write(&recording, &recording.sums().map_err(unreadable)?, &mut context.out)?;
     if top > 0 {
         // One reader: each function is looked up once.
         let mut reader = DumpReader::default();
         for which in [Which::AtPeak, Which::Retained, Which::Temporary] {
-            write_places(&recording, which, top, &mut reader, context)?;
+            let dump = recording.dump(which).map_err(unreadable)?;
+            write_places(&dump, which, top, &mut reader, context)?;
         }
     }
     Ok(recording.is_whole)

@@ -203,7 +203,7 @@ impl RunArgs {
             millis % 1000
         )?;
         write_places(
-            recording,
+            &recording.dump(Which::AtPeak)?,
             Which::AtPeak,
             self.options.top,
             &mut DumpReader::default(),

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use memreport_analysis::analysis;
 use memreport_analysis::analysis::ExplainOptions;
 use memreport_analysis::axis::Axis;
-use memreport_analysis::recording::{Recording, Which};
+use memreport_analysis::recording::Which;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -79,18 +79,19 @@ impl RecordingArgs {
             )
             .into());
         }
-        let dump = recording.dump(self.which.into());
+        let unreadable = |error| format!("{}: {error}", self.file.display());
+        let which = self.which.into();
+        let sums = recording.sums().map_err(unreadable)?;
+        // The blocks are read once more for it.
+        let dump = match self.json && self.dump.is_none() {
+            true => Vec::new(),
+            false => recording.dump(which).map_err(unreadable)?,
+        };
         if self.json {
-            json::write(&recording, &mut context.out.json())?;
+            json::write(&recording, &sums, &mut context.out.json())?;
         } else {
-            text::write(&recording, &mut context.out)?;
-            write_places(
-                &recording,
-                self.which.into(),
-                self.top,
-                &mut self.symbols.reader(),
-                context,
-            )?;
+            text::write(&recording, &sums, &mut context.out)?;
+            write_places(&dump, which, self.top, &mut self.symbols.reader(), context)?;
         }
         if let Some(path) = &self.dump {
             memreport::__private::atomically(path, |file| file.write_all(&dump))?;
@@ -100,15 +101,16 @@ impl RecordingArgs {
     }
 }
 
-/// Prints the places where the chosen blocks of a recording were allocated.
+/// Prints the places where the chosen blocks of a recording were allocated. `dump` consists of
+/// these.
 pub(crate) fn write_places(
-    recording: &Recording,
+    dump: &[u8],
     which: Which,
     top: usize,
     reader: &mut DumpReader,
     context: &mut Context<'_>,
 ) -> Result<(), Failure> {
-    let mut dump = memreport_analysis::read::read_slice(&recording.dump(which))?;
+    let mut dump = memreport_analysis::read::read_slice(dump)?;
     for note in reader.symbolicate(&mut dump) {
         writeln!(context.notes, "note: {note}")?;
     }

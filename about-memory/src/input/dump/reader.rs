@@ -12,7 +12,7 @@ use memreport_analysis::read;
 use memreport_analysis::read::unpack;
 use memreport_analysis::read::{Dump, ReadError};
 use memreport_analysis::recording;
-use memreport_analysis::recording::Recording;
+use memreport_analysis::recording::{Recording, RecordingError};
 use memreport_analysis::symbols::{Members, Options, Symboliser, Types};
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
@@ -90,7 +90,7 @@ impl DumpReader {
             return Ok(DumpSource::Dump(Box::new(self.finish(dump, notes))));
         }
         let recording =
-            recording::read(whole).map_err(|error| DumpError::Recording(path.to_owned(), error))?;
+            read_one(whole, file).map_err(|error| DumpError::Recording(path.to_owned(), error))?;
         let history = History::new(recording);
         let mut history = history.map_err(|error| DumpError::Read(path.to_owned(), error))?;
         step.set_words(LOOKING_UP.to_owned());
@@ -176,7 +176,8 @@ pub(crate) fn read_recording(path: &Path) -> Result<Recording, String> {
         }
         _ => format!("{}: cannot read the recording: {error}", path.display()),
     })?;
-    recording::read(opened.input).map_err(|error| format!("{}: {error}", path.display()))
+    let Opened { input, file, step: _step } = opened;
+    read_one(input, file).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The words for looking up functions.
@@ -189,6 +190,13 @@ struct Opened {
     input: Box<dyn Read>,
     /// The file itself, which `input` reads from its start.
     file: Option<File>,
+}
+
+fn read_one(input: impl Read, file: Option<File>) -> Result<Recording, RecordingError> {
+    match file {
+        Some(file) => recording::read_with_file(input, file),
+        None => recording::read(input),
+    }
 }
 
 fn read_dump(input: impl Read, file: Option<File>) -> Result<Dump, ReadError> {

@@ -1,7 +1,7 @@
 //! Represents a file with a heap: a dump, or a recording with a heap at each moment.
 
 use super::error::DumpError;
-use memreport_analysis::heap::history::History;
+use memreport_analysis::heap::history::{History, HistoryError};
 use memreport_analysis::heap::{Heap, HeapOptions};
 use memreport_analysis::read::Dump;
 use memreport_analysis::recording::Moment;
@@ -34,7 +34,10 @@ impl DumpSource {
                 .map_err(|error| DumpError::NoReports(path.to_owned(), error)),
             (DumpSource::Recording(history), at) => {
                 let heap = history.heap(time_of(history, at, path)?, options);
-                heap.map_err(|_| DumpError::Unreported(path.to_owned()))
+                heap.map_err(|error| match error {
+                    HistoryError::Recording(error) => DumpError::Recording(path.to_owned(), error),
+                    _ => DumpError::Unreported(path.to_owned()),
+                })
             }
         }
     }

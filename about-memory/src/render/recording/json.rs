@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 
-use memreport_analysis::recording::{Estimate, Point, Recording, Which};
+use memreport_analysis::recording::{Estimate, Point, Recording, Sums};
 use serde_json::{Value, json};
 
 /// Writes the summary: times in microseconds since the start, sizes in bytes.
-pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
-    let sum = |which| estimate(&recording.sum(which));
+pub(crate) fn write(recording: &Recording, sums: &Sums, out: &mut dyn Write) -> io::Result<()> {
     let marks = recording.marks.iter();
-    let lifetimes = recording.lifetimes();
     let answer = json!({
         "program": recording.program,
         "pid": recording.pid,
@@ -24,11 +22,11 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
             json!({ "time": peak.time, "live": peak.bytes, "isExact": peak.is_exact })
         }),
         "last": recording.ends().map(|(_, last)| point(&last)),
-        "allocated": sum(Which::Allocated),
-        "atPeak": sum(Which::AtPeak),
-        "retained": sum(Which::Retained),
-        "temporary": sum(Which::Temporary),
-        "lifetimes": lifetimes
+        "allocated": estimate(&sums.allocated),
+        "atPeak": estimate(&sums.at_peak),
+        "retained": estimate(&sums.retained),
+        "temporary": estimate(&sums.temporary),
+        "lifetimes": sums.lifetimes
             .iter()
             .map(|class| json!({ "from": class.from, "to": class.to, "sum": estimate(&class.sum) }))
             .collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use memreport_analysis::recording::{Estimate, Recording, Which};
+use memreport_analysis::recording::{Estimate, Recording, Sums, Which};
 use tabled::builder::Builder;
 use tabled::settings::object::Columns;
 use tabled::settings::{Alignment, Style};
@@ -25,7 +25,7 @@ pub(crate) fn heading(which: Which) -> &'static str {
 }
 
 /// Writes the summary.
-pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(recording: &Recording, sums: &Sums, out: &mut dyn Write) -> io::Result<()> {
     let program = recording.program.as_deref().unwrap_or("a program");
     let name = program.rsplit('/').next().unwrap_or(program);
     writeln!(out, "{name} (pid {}), {}", recording.pid, time(recording.length))?;
@@ -34,17 +34,17 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
     }
     let every = if recording.is_whole { "Every block was recorded" } else { "Blocks recorded" };
     match recording.sample_bytes {
-        None => writeln!(out, "{every}: {}.", count(recording.blocks.len()))?,
+        None => writeln!(out, "{every}: {}.", count(recording.block_count))?,
         Some(bytes) => writeln!(
             out,
             "One byte in {} was drawn, and its block recorded: {}. What follows from them has its standard error beside it.",
             numbers::amount(&whole(bytes), Unit::Count, Bytes::Plain),
-            count(recording.blocks.len())
+            count(recording.block_count)
         )?,
     }
     write_sums(recording, out)?;
-    write_choices(recording, out)?;
-    write_lifetimes(recording, out)?;
+    write_choices(sums, out)?;
+    write_lifetimes(sums, out)?;
     if !recording.marks.is_empty() {
         writeln!(out, "\nMarks:")?;
     }
@@ -80,25 +80,25 @@ fn write_sums(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn write_choices(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+fn write_choices(sums: &Sums, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Builder::default();
     table.push_record(["blocks recorded", "bytes", "", "blocks"]);
-    for (name, which) in [
-        ("allocated", Which::Allocated),
-        ("alive at the peak", Which::AtPeak),
-        ("alive at the end", Which::Retained),
-        ("gone within a millisecond", Which::Temporary),
+    for (name, sum) in [
+        ("allocated", &sums.allocated),
+        ("alive at the peak", &sums.at_peak),
+        ("alive at the end", &sums.retained),
+        ("gone within a millisecond", &sums.temporary),
     ] {
-        let [bytes, error, blocks] = columns(&recording.sum(which));
+        let [bytes, error, blocks] = columns(sum);
         table.push_record([name.to_owned(), bytes, error, blocks]);
     }
     writeln!(out, "\n{}", drawn(table))
 }
 
-fn write_lifetimes(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+fn write_lifetimes(sums: &Sums, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Builder::default();
     table.push_record(["lived", "bytes", "", "blocks"]);
-    for class in recording.lifetimes() {
+    for class in &sums.lifetimes {
         let name = match class.to {
             None => "to the end".to_owned(),
             Some(u64::MAX) => format!("{} or more", time(class.from)),
@@ -128,7 +128,7 @@ fn drawn(table: Builder) -> String {
     table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-fn count(blocks: usize) -> String {
+fn count(blocks: u64) -> String {
     format!("{blocks} {}", if blocks == 1 { "block" } else { "blocks" })
 }
 

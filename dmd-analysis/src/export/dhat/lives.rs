@@ -2,6 +2,7 @@
 
 use super::WirePoint;
 use crate::heap::history::{History, Sum};
+use crate::recording::RecordingError;
 
 /// The places of a recording, without their frames.
 pub(super) struct Lives {
@@ -24,13 +25,13 @@ struct Now {
     most: Live,
 }
 
-/// The birth or the end of a block. Ends come before births of the same moment.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+/// The birth or the end of a block.
 struct Event {
     time: u64,
     is_birth: bool,
-    /// The place of the block in the recording.
-    block: usize,
+    /// The block's place in the profile.
+    place: usize,
+    block: Live,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -46,7 +47,16 @@ impl Lives {
     /// Adds up a recording up to a moment. `of_site` contains the place of each site, of `count`
     /// places.
     #[expect(clippy::cast_precision_loss, reason = "times are far below 2^53")]
-    pub(super) fn new(history: &History, until: u64, of_site: &[usize], count: usize) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If the file of the recording cannot be read.
+    pub(super) fn new(
+        history: &History,
+        until: u64,
+        of_site: &[usize],
+        count: usize,
+    ) -> Result<Self, RecordingError> {
         let recording = history.recording();
         let track = recording.timeline.iter().filter(|point| point.time <= until);
         let highest = track.max_by_key(|point| point.live_bytes());
@@ -56,36 +66,34 @@ impl Lives {
         let peak = exact.map(|peak| peak.time).or(highest).unwrap_or(until);
         let mut sums = vec![Sums::default(); count];
         let mut events: Vec<Event> = Vec::new();
-        for (number, block) in recording.blocks.iter().enumerate() {
+        recording.each_block(|block| {
             if block.allocated_at > until {
-                break;
+                return;
             }
-            let sum = &mut sums[of_site[history.site(&block)]];
+            let place = of_site[history.site(block)];
+            let sum = &mut sums[place];
             let end = block.freed.map(|freed| freed.time).filter(|freed| *freed <= until);
-            sum.all.add(&block);
+            sum.all.add(block);
             sum.lifetimes +=
                 end.unwrap_or(until).saturating_sub(block.allocated_at) as f64 * block.weight;
-            if recording.lives_at(number, peak) {
-                sum.at_peak.add(&block);
+            if recording.lives_at(block, peak) {
+                sum.at_peak.add(block);
             }
             if end.is_none() {
-                sum.at_end.add(&block);
+                sum.at_end.add(block);
             }
-            events.push(Event { time: block.allocated_at, is_birth: true, block: number });
+            let live = Live { bytes: block.bytes(), blocks: block.weight };
+            let event = |time, is_birth| Event { time, is_birth, place, block: live };
+            events.push(event(block.allocated_at, true));
             // A block that ends at the moment of its birth counts for that moment.
-            events.extend(end.map(|end| {
-                let time = end.max(block.allocated_at + 1);
-                Event { time, is_birth: false, block: number }
-            }));
+            events.extend(end.map(|end| event(end.max(block.allocated_at + 1), false)));
+        })?;
+        // Ends come before births of the same moment.
+        events.sort_unstable_by_key(|event| (event.time, event.is_birth));
+        for Event { is_birth, place, block, .. } in events {
+            sums[place].now.step(is_birth, block);
         }
-        events.sort_unstable();
-        for Event { is_birth, block, .. } in events {
-            let Some(block) = recording.blocks.get(block) else { continue };
-            sums[of_site[history.site(&block)]]
-                .now
-                .step(is_birth, Live { bytes: block.bytes(), blocks: block.weight });
-        }
-        Lives { points: sums.iter().map(Sums::point).collect(), peak }
+        Ok(Lives { points: sums.iter().map(Sums::point).collect(), peak })
     }
 }
 

@@ -16,7 +16,7 @@ use super::{meta, thread};
 use crate::axis::thread_text;
 use crate::heap::history::{History, Layout};
 use crate::heap::{HeapFrame, HeapOptions, Kind};
-use crate::recording::{Cycle, Point, Recording};
+use crate::recording::{Block, Cycle, Point, Recording, RecordingError, Which};
 
 /// Writes recordings, each of a process, as one profile.
 ///
@@ -30,7 +30,7 @@ pub fn write(histories: &[History], options: &HeapOptions, out: &mut dyn Write) 
     let started = recordings().map(|recording| recording.started_ms).min().unwrap_or(0);
     for history in histories {
         let layout = history.layout(options).map_err(io::Error::other)?;
-        profile.add(history, &layout, started);
+        profile.add(history, &layout, started).map_err(io::Error::other)?;
     }
     let names: Vec<&str> = recordings().map(name).collect();
     let Profile { tables, counters, threads } = profile;
@@ -113,19 +113,25 @@ struct Profile {
 const OTHER: u32 = 0;
 
 impl Profile {
-    fn add(&mut self, history: &History, layout: &Layout, started: u64) {
+    fn add(
+        &mut self,
+        history: &History,
+        layout: &Layout,
+        started: u64,
+    ) -> Result<(), RecordingError> {
         let recording = history.recording();
+        let every = recording.blocks(Which::Allocated)?;
         let begins = milliseconds(recording.started_ms.saturating_sub(started) * 1000);
         self.counters.push(counter(recording, begins, self.threads.len()));
-        let stacks = self.stacks(history, layout);
-        let all = blocks(recording, begins, &stacks, None);
+        let stacks = self.stacks(history, layout, &every);
+        let all = blocks(recording, &every, begins, &stacks, None);
         let mut process = thread(name(recording), recording.pid, self.threads.len());
         process["name"] = format!("{}, all threads", name(recording)).into();
         process["isMainThread"] = true.into();
         process["tid"] = format!("{} all", recording.pid).into();
         process["samples"] = no_samples();
         process["markers"] = self.markers(recording, begins);
-        let types = all.as_ref().map(|_| types(history, layout, begins, &stacks));
+        let types = all.as_ref().map(|_| types(history, layout, &every, begins, &stacks));
         self.threads.push(WireThread { thread: process, blocks: all, types });
         for (number, of) in &recording.threads {
             let mut thread = thread(name(recording), recording.pid, self.threads.len());
@@ -133,24 +139,25 @@ impl Profile {
             thread["isMainThread"] = false.into();
             thread["tid"] = of.tid.into();
             thread["samples"] = no_samples();
-            let blocks = blocks(recording, begins, &stacks, Some(*number));
+            let blocks = blocks(recording, &every, begins, &stacks, Some(*number));
             self.threads.push(WireThread { thread, blocks, types: None });
         }
+        Ok(())
     }
 
     /// Adds the stacks of all births and ends to the tables.
-    fn stacks(&mut self, history: &History, layout: &Layout) -> Stacks {
+    fn stacks(&mut self, history: &History, layout: &Layout, every: &[Block]) -> Stacks {
         let recording = history.recording();
         let stack = |kind: &Kind| self.tables.stack(layout.heap.stack(kind.stack).rev(), OTHER);
         let by_place: Vec<_> = layout.kinds.iter().map(stack).collect();
-        let births = recording.blocks.iter().map(|block| by_place[history.site(&block)]).collect();
-        let free = |block| history.free_site(&block).and_then(|place| by_place[place]);
+        let births = every.iter().map(|block| by_place[history.site(block)]).collect();
+        let free = |block| history.free_site(block).and_then(|place| by_place[place]);
         let frees = match recording.has_free_stacks {
-            true => recording.blocks.iter().map(free).collect(),
+            true => every.iter().map(free).collect(),
             false => Vec::new(),
         };
         let enders: std::collections::BTreeSet<u32> =
-            recording.blocks.iter().filter_map(|block| Some(block.freed?.thread)).collect();
+            every.iter().filter_map(|block| Some(block.freed?.thread)).collect();
         let mut ends = FxHashMap::default();
         for ender in enders {
             let function = format!("(given back by {})", thread_name(recording, ender));
@@ -264,13 +271,14 @@ struct Stacks {
 #[expect(clippy::cast_possible_truncation, reason = "bytes are far below 2^53")]
 fn blocks(
     recording: &Recording,
+    every: &[Block],
     begins: f64,
     stacks: &Stacks,
     of_thread: Option<u32>,
 ) -> Option<WireBlocks> {
     let born_on = |site: u32| recording.sites.get(&site).map_or(UNKNOWN_THREAD, |site| site.thread);
     let mut events: Vec<Event> = Vec::new();
-    for (number, block) in recording.blocks.iter().enumerate() {
+    for (number, block) in every.iter().enumerate() {
         if of_thread.is_none_or(|thread| born_on(block.site) == thread) {
             events.push(Event { time: block.allocated_at, is_end: false, block: number });
             events.extend(block.freed.map(|freed| {
@@ -286,7 +294,7 @@ fn blocks(
     let mut rows =
         WireBlocks { weight_type: "bytes", length: events.len(), ..WireBlocks::default() };
     for Event { time, is_end, block: number } in events {
-        let Some(block) = recording.blocks.get(number) else { continue };
+        let block = &every[number];
         let bytes = block.bytes() as i64;
         let ender = block.freed.map_or(UNKNOWN_THREAD, |freed| freed.thread);
         rows.time.push(begins + milliseconds(time));
@@ -303,25 +311,30 @@ fn blocks(
 
 /// Returns the births of all blocks, with their types.
 #[expect(clippy::cast_possible_truncation, reason = "bytes are far below 2^53")]
-fn types(history: &History, layout: &Layout, begins: f64, stacks: &Stacks) -> WireTypes {
-    let blocks = &history.recording().blocks;
-    let mut order: Vec<usize> = (0..blocks.len()).collect();
-    order.sort_by_cached_key(|&number| blocks.get(number).map(|block| block.allocated_at));
-    let in_order = || order.iter().filter_map(|&number| blocks.get(number));
+fn types(
+    history: &History,
+    layout: &Layout,
+    every: &[Block],
+    begins: f64,
+    stacks: &Stacks,
+) -> WireTypes {
+    let mut order: Vec<usize> = (0..every.len()).collect();
+    order.sort_by_key(|&number| every[number].allocated_at);
+    let in_order = || order.iter().map(|&number| &every[number]);
     let class = |block| {
-        let known = layout.kinds[history.site(&block)].block_type;
+        let known = layout.kinds[history.site(block)].block_type;
         known.map_or("(unknown)", |text| layout.heap.text(text)).to_owned()
     };
     WireTypes {
         time: in_order().map(|block| begins + milliseconds(block.allocated_at)).collect(),
         class_name: in_order().map(class).collect(),
-        type_name: vec!["block"; blocks.len()],
-        coarse_type: vec!["Other"; blocks.len()],
+        type_name: vec!["block"; every.len()],
+        coarse_type: vec!["Other"; every.len()],
         weight: in_order().map(|block| block.bytes() as i64).collect(),
         weight_type: "bytes",
-        in_nursery: vec![false; blocks.len()],
+        in_nursery: vec![false; every.len()],
         stack: order.iter().map(|&number| stacks.births[number]).collect(),
-        length: blocks.len(),
+        length: every.len(),
     }
 }
 

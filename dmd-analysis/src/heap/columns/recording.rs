@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 
 use super::Key;
 use super::call_tree::CallTree;
-use crate::analysis::NoReports;
 use crate::heap::HeapOptions;
-use crate::heap::history::{History, Layout};
-use crate::recording::{Block, Mark, Point, Recording};
+use crate::heap::history::{History, HistoryError, Layout};
+use crate::recording::{Block, Mark, Point, Recording, RecordingError};
 
 /// The largest number of points of the sums over time.
 const POINTS: usize = 2_000;
@@ -40,14 +39,14 @@ impl History {
     ///
     /// # Errors
     ///
-    /// Returns an error if the options keep one class of blocks: a recording contains no reports.
-    pub fn columns(&self, intervals: u32, options: &HeapOptions) -> Result<Value, NoReports> {
+    /// The same as those of [`heap`](Self::heap).
+    pub fn columns(&self, intervals: u32, options: &HeapOptions) -> Result<Value, HistoryError> {
         let layout = self.layout(options)?;
         let recording = self.recording();
         let ends = ends(recording.length, intervals);
         let mut calls = CallTree::default();
         let stacks = calls.stacks(&layout.heap);
-        let Changes { rows, changes, at_peak } = self.changes(&layout, &stacks, &ends);
+        let Changes { rows, changes, at_peak } = self.changes(&layout, &stacks, &ends)?;
         let column = |value: fn(&Key) -> Value| rows.iter().map(value).collect::<Vec<_>>();
         let changed = |value: fn(&Place, &Change) -> Value| {
             changes.iter().map(|(place, change)| value(place, change)).collect::<Vec<_>>()
@@ -93,30 +92,35 @@ struct Changes {
 
 impl History {
     /// Sums up what each interval, by its end, made and freed.
-    fn changes(&self, layout: &Layout, stacks: &[u32], ends: &[u64]) -> Changes {
+    fn changes(
+        &self,
+        layout: &Layout,
+        stacks: &[u32],
+        ends: &[u64],
+    ) -> Result<Changes, RecordingError> {
         let recording = self.recording();
         let mut all = Changes::default();
         let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
         let interval = |time: u64| ends.partition_point(|end| *end < time).min(ends.len() - 1);
         let peak = recording.peak();
-        for (number, block) in recording.blocks.iter().enumerate() {
-            let kind = &layout.kinds[self.site(&block)];
+        recording.each_block(|block| {
+            let kind = &layout.kinds[self.site(block)];
             let key = Key::new(kind, stacks[kind.stack as usize]);
             let row = *numbers.entry(key).or_insert_with(|| {
                 all.rows.push(key);
                 all.rows.len() - 1
             });
             let made = Place { interval: interval(block.allocated_at), row };
-            all.changes.entry(made).or_default().make(&block);
+            all.changes.entry(made).or_default().make(block);
             if let Some(freed) = block.freed {
                 let freed = Place { interval: interval(freed.time), row };
-                all.changes.entry(freed).or_default().free(&block);
+                all.changes.entry(freed).or_default().free(block);
             }
-            if peak.as_ref().is_some_and(|peak| recording.lives_at(number, peak.time)) {
-                all.at_peak.entry(row).or_default().make(&block);
+            if peak.as_ref().is_some_and(|peak| recording.lives_at(block, peak.time)) {
+                all.at_peak.entry(row).or_default().make(block);
             }
-        }
-        all
+        })?;
+        Ok(all)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{HeapOptions, History};
 use crate::heap::{Heap, StackKind};
-use crate::recording::{Block, Freed, Which, read};
+use crate::recording::{Which, read};
 
 const LINES: &str = r#"{"recording":1,"program":"/usr/bin/shop","pid":42,"startedMs":1700000000000,"sampleBytes":4096}
 ["=",0,1000,1,0,0,4096]
@@ -37,23 +37,25 @@ const FRAMES: [(&str, &str); 4] = [
 ];
 
 pub(crate) fn history() -> History {
-    let mut history = History::new(read(LINES.as_bytes()).unwrap()).unwrap();
-    for frame in &mut history.sites.frames {
-        let name = FRAMES.iter().find(|(address, _)| frame.text.ends_with(address)).unwrap().1;
-        frame.text = name.into();
-    }
-    history
+    named(LINES.as_bytes())
 }
 
 /// Returns the same history, but the first block is freed at the site of the second one.
 pub(crate) fn history_with_free_stacks() -> History {
-    let mut history = history();
-    let recording = &mut history.recording;
-    recording.has_free_stacks = true;
-    let mut blocks: Vec<Block> = recording.blocks.iter().collect();
-    let site = blocks[1].site;
-    blocks[0].freed = blocks[0].freed.map(|freed| Freed { site, ..freed });
-    recording.blocks = blocks.into_iter().collect();
+    let header = LINES.replacen("4096}", "4096,\"freeStacks\":true}", 1);
+    let (before, after) = header.split_once("[\"-\",500,4096,2]\n").unwrap();
+    // 500 µs later, the block at 4096 of 4096 bytes was freed by thread 2 at site 2.
+    let free = [31 << 3 | 1 << 2 | 1, 0xd5, 3, 0x80, 0x40, 2, 0x80, 0x20, 2];
+    let piece = format!("[\"packed\",{}]\n", free.len());
+    named(&[before.as_bytes(), piece.as_bytes(), &free, after.as_bytes()].concat())
+}
+
+fn named(recording: &[u8]) -> History {
+    let mut history = History::new(read(recording).unwrap()).unwrap();
+    for frame in &mut history.sites.frames {
+        let name = FRAMES.iter().find(|(address, _)| frame.text.ends_with(address)).unwrap().1;
+        frame.text = name.into();
+    }
     history
 }
 
@@ -89,6 +91,12 @@ fn the_heap_of_a_moment_has_the_blocks_that_are_live_then() {
     assert_eq!(heap(2999), [load, find]);
     assert_eq!(heap(3000), [find, last]);
     assert_eq!(heap(history.recording().length), [last]);
+    let times = [999, 1000, 2999, 3000, history.recording().length];
+    let heaps = history.heaps(&times, &HeapOptions::default()).unwrap();
+    for (at, of_several) in times.into_iter().zip(&heaps) {
+        assert_eq!(heap(at), rows(of_several));
+        assert_eq!(of_several.process.uptime_ms, at / 1000);
+    }
 }
 
 #[test]
@@ -102,7 +110,7 @@ fn all_allocations_up_to_a_moment_are_counted() {
     ];
     assert_eq!(rows(&heap), expected);
     assert_eq!(heap.process.uptime_ms, 3);
-    let sum = history.recording().sum(Which::Allocated);
+    let sum = history.recording().sum(Which::Allocated).unwrap();
     assert_eq!((heap.totals().usable(), sum.bytes), (4664, 4664.0));
 }
 

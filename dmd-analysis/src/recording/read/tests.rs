@@ -1,7 +1,8 @@
 //! Tests reading whole, cut and damaged recordings.
 
 use super::*;
-use crate::recording::{Moment, Which};
+use crate::recording::{Freed, Mark, Moment, Which};
+use std::fs;
 use std::io::Write;
 use std::ops::Range;
 
@@ -24,9 +25,9 @@ const LINES: &str = r#"{"recording":1,"program":"/bin/p","pid":7,"startedMs":5,"
 #[test]
 fn all_of_a_recording_is_read() {
     let recording = read(LINES.as_bytes()).unwrap();
-    assert_eq!(recording.blocks.len(), 1);
-    let block = recording.blocks.get(0).unwrap();
-    let freed = Some(Freed { time: 16, thread: 2, site: 0 });
+    assert_eq!(recording.block_count, 1);
+    let block = recording.blocks(Which::Allocated).unwrap()[0];
+    let freed = Some(Freed { time: 16, thread: 2, site: 0, blocks: 1 });
     assert_eq!((block.allocated_at, block.freed, block.weight), (10, freed, 9.5));
     assert_eq!(recording.marks, [Mark { time: 11, text: "gc".to_owned(), cycle: None }]);
     assert_eq!(recording.timeline[1].live_bytes(), 100);
@@ -37,7 +38,7 @@ fn all_of_a_recording_is_read() {
     assert!(whole.is_whole && whole.incomplete().is_none());
     assert_eq!(recording.sites[&1].stack, [0x1010, 0x1020]);
     assert_eq!(recording.scopes[usize::from(recording.sites[&1].scope) - 1].name, "request");
-    let dump = crate::read::read_slice(&recording.dump(Which::Allocated)).unwrap();
+    let dump = crate::read::read_slice(&recording.dump(Which::Allocated).unwrap()).unwrap();
     let ids = dump.extension.unwrap().span_ids(1).unwrap();
     assert_eq!((ids.trace[0], ids.span[7]), (0x0a, 0x31));
     assert_eq!(recording.modules[0].segments, [Range { start: 0x1000, end: 0x2000 }]);
@@ -50,7 +51,7 @@ fn what_was_cut_off_is_read_as_far_as_it_goes() {
     packed.flush().unwrap();
     let cut = packed.get_ref().clone();
     let recording = read(&cut[..]).unwrap();
-    assert_eq!(recording.blocks.len(), 1);
+    assert_eq!(recording.block_count, 1);
     for length in LINES.find('\n').unwrap() + 1..LINES.len() {
         let recording = read(&LINES.as_bytes()[..length]).unwrap();
         assert!(!recording.is_whole || length == LINES.len());
@@ -76,7 +77,8 @@ fn the_peak_is_exact_to_the_event_if_every_block_is_there() {
     let peak = recording.peak().unwrap();
     // 900 and 64, less 100 and more 112.
     assert_eq!((peak.bytes, peak.time, peak.is_exact), (976, 9, true));
-    let at_peak: Vec<_> = recording.blocks(Which::AtPeak).map(|block| block.usable).collect();
+    let at_peak = recording.blocks(Which::AtPeak).unwrap();
+    let at_peak: Vec<_> = at_peak.iter().map(|block| block.usable).collect();
     assert_eq!(at_peak, [64, 112]);
     assert_eq!(recording.at(Moment::Peak), Ok(9));
     let header = header.replace("true", "false");
@@ -95,13 +97,19 @@ fn packed() -> Vec<u8> {
     [head, &events[..], end].concat()
 }
 
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
 #[test]
 fn packed_events_are_read_like_lines() {
     let whole = packed();
     let recording = read(&whole[..]).unwrap();
-    let block = recording.blocks.get(0).unwrap();
+    let block = recording.blocks(Which::Allocated).unwrap()[0];
     assert_eq!((block.requested, block.usable, block.allocated_at), (100, 112, 10));
-    assert_eq!(block.freed, Some(Freed { time: 15, thread: 2, site: 0 }));
+    assert_eq!(block.freed, Some(Freed { time: 15, thread: 2, site: 0, blocks: 1 }));
     assert_eq!(recording.marks[0].time, 17);
     // The last event is of a block from before the recording.
     assert_eq!(recording.peak().map(|peak| (peak.bytes, peak.is_exact)), Some((1012, true)));
@@ -161,7 +169,8 @@ fn times_that_add_up_to_too_much_stop_at_the_last_one() {
     let text = LINES.replace("[\"!\",1,", &format!("[\"!\",{far},"));
     let recording = read(text.as_bytes()).unwrap();
     assert_eq!(recording.length, u64::MAX);
-    assert_eq!(recording.blocks.get(0).unwrap().freed.map(|freed| freed.time), Some(u64::MAX));
+    let block = recording.blocks(Which::Allocated).unwrap()[0];
+    assert_eq!(block.freed.map(|freed| freed.time), Some(u64::MAX));
 }
 
 #[test]
@@ -176,7 +185,7 @@ fn equal_blocks_of_a_recording_are_one_group_of_its_dump() {
 ["+",1,2,16384,64,64]
 ["+",1,9,20480,8,24]
 "#;
-    let dump = read(lines.as_bytes()).unwrap().dump(Which::Allocated);
+    let dump = read(lines.as_bytes()).unwrap().dump(Which::Allocated).unwrap();
     let mut dump: Value = serde_json::from_slice(&dump).unwrap();
     let mut stacks = Vec::new();
     for group in dump["blockList"].as_array_mut().unwrap() {
@@ -194,4 +203,23 @@ fn equal_blocks_of_a_recording_are_one_group_of_its_dump() {
         { "req": 8, "slop": 16 },
     ]);
     assert_eq!(dump["blockList"], expected);
+}
+
+#[test]
+fn blocks_stay_in_the_file() {
+    let path = std::env::temp_dir().join(format!("recording-{}", std::process::id()));
+    for bytes in [packed(), gzipped(&packed())] {
+        fs::write(&path, &bytes).unwrap();
+        let open = || File::open(&path).unwrap();
+        let recording = read_with_file(open(), open()).unwrap();
+        let in_memory = read(&bytes[..]).unwrap().blocks(Which::Allocated).unwrap();
+        // Events that the program adds meanwhile are not read.
+        fs::write(&path, [&bytes[..], b"[\"packed\",5]\n", &[0, 2, 1, 8, 0]].concat()).unwrap();
+        assert_eq!(recording.blocks(Which::Allocated).unwrap(), in_memory);
+        // A file that became shorter no longer has all blocks.
+        fs::write(&path, &bytes[..70]).unwrap();
+        let error = recording.sums().unwrap_err();
+        assert!(error.to_string().starts_with("the recording was changed"), "{error}");
+    }
+    fs::remove_file(path).unwrap();
 }
