@@ -1,10 +1,11 @@
-//! `cargo xtask foreign production [MINUTES]`: what a server pays for DMD over jemalloc.
+//! `cargo xtask foreign production [MINUTES] [--dev]`: what a server pays for DMD over jemalloc.
 //!
 //! The server is mini-redis of crates.io, a store in memory, in a copy whose only changes are the
-//! lines that the guide asks for. Its client is redis-benchmark of Debian, which sets and gets
-//! random keys. Four servers run at once: over jemalloc alone, with DMD asleep, with DMD's profile,
-//! and with jemalloc's own profiler. The client loads one after the other, in rounds, until each
-//! was loaded for the minutes (10 by default). So all of them meet the same changes of the machine.
+//! lines that the guide asks for, built for release or dev. Its client is redis-benchmark of
+//! Debian, which sets and gets random keys. Six servers run at once: over jemalloc alone, with DMD
+//! asleep, with DMD's profile, with every block tracked from the start or late, and with jemalloc's
+//! own profiler. The client loads one after the other, in rounds, until each was loaded for the
+//! minutes (10 by default). So all of them meet the same changes of the machine.
 
 mod server;
 
@@ -27,14 +28,17 @@ const VERSION: &str = "0.4.1";
 const MINUTES: f64 = 10.0;
 
 /// The servers: jemalloc alone comes first, since the others are compared with it.
-const VARIANTS: [Variant; 4] = [
-    Variant { name: "jemalloc alone", feature: None, variable: ("DMD", "") },
-    Variant { name: "DMD asleep", feature: Some("dmd"), variable: ("DMD", "") },
-    Variant { name: "DMD's profile", feature: Some("dmd"), variable: ("DMD", "--mode=profile") },
+const VARIANTS: [Variant; 6] = [
+    Variant { feature: None, ..Variant::dmd("jemalloc alone", "") },
+    Variant::dmd("DMD asleep", ""),
+    Variant::dmd("DMD's profile", "--mode=profile"),
+    Variant::dmd("every block, with stacks", "1"),
+    Variant { is_late: true, ..Variant::dmd("the same, tracked late", "") },
     Variant {
         name: "jemalloc's profiler",
         feature: Some("profiler"),
         variable: ("_RJEM_MALLOC_CONF", "prof:true,lg_prof_sample:19"),
+        is_late: false,
     },
 ];
 
@@ -42,6 +46,14 @@ struct Variant {
     name: &'static str,
     feature: Option<&'static str>,
     variable: (&'static str, &'static str),
+    /// True if `about-memory track` begins tracking, once the server has all keys.
+    is_late: bool,
+}
+
+impl Variant {
+    const fn dmd(name: &'static str, variable: &'static str) -> Self {
+        Self { name, feature: Some("dmd"), variable: ("DMD", variable), is_late: false }
+    }
 }
 
 /// The addition to the manifest, but for the paths of our packages.
@@ -75,20 +87,24 @@ const SERVE: &str = "    #[cfg(feature = \"dmd\")]\n    memreport::serve()?;\n";
 
 /// Runs the measurement. Returns `false` if a server or an answer fails.
 pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
-    let minutes = match args {
+    let is_dev = args.contains(&"--dev");
+    let minutes = match args.iter().filter(|arg| **arg != "--dev").collect::<Vec<_>>()[..] {
         [] => MINUTES,
         [minutes] => minutes.parse().map_err(|_| format!("{minutes} is no number of minutes"))?,
-        _ => return Err("`production` takes a number of minutes".into()),
+        _ => return Err("`production` takes a number of minutes and `--dev`".into()),
     };
     on_path::find(&["redis-benchmark"], "redis-tools")?;
     let source = prepared(bench)?;
     let mut servers = Vec::new();
     for variant in &VARIANTS {
-        servers.push(Server::start(&variant.built(&source)?, variant.variable)?);
+        servers.push(Server::start(&variant.built(&source, is_dev)?, variant.variable)?);
     }
     // The first rounds insert the keys and are not counted.
-    for server in &mut servers {
+    for (variant, server) in VARIANTS.iter().zip(&mut servers) {
         server.load()?;
+        if variant.is_late {
+            track(server, bench)?;
+        }
     }
     let mut rounds: Vec<Vec<Load>> = Vec::new();
     let begun = Instant::now();
@@ -103,6 +119,8 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
         loads.sort_by_key(|(which, _)| *which);
         rounds.push(loads.into_iter().map(|(_, load)| load).collect());
     }
+    let build = if is_dev { "dev build" } else { "release build" };
+    writeln!(out, "{build}, {} rounds\n", rounds.len())?;
     write_table(&rounds, &servers, out)?;
     let mut holds = true;
     for (variant, server) in VARIANTS.iter().zip(&servers) {
@@ -144,14 +162,25 @@ fn prepared(bench: &Bench) -> Result<PathBuf, Failure> {
 
 impl Variant {
     /// Builds the server. Those without a feature in common do not share what is built.
-    fn built(&self, source: &Path) -> Result<PathBuf, Failure> {
+    fn built(&self, source: &Path, is_dev: bool) -> Result<PathBuf, Failure> {
         let mut build = build::cargo();
-        build.args(["build", "--release", "--manifest-path"]).arg(source.join("Cargo.toml"));
+        build.args(["build", "--manifest-path"]).arg(source.join("Cargo.toml"));
+        build.args((!is_dev).then_some("--release"));
         let target = folder().join("target").join(self.feature.unwrap_or("alone"));
         build.env("CARGO_TARGET_DIR", target).args(self.feature.map(|_| "--features"));
         build.args(self.feature);
         build::executable(&mut build, "mini-redis-server")
     }
+}
+
+/// Begins to track every block of a server, as a user would.
+fn track(server: &Server, bench: &Bench) -> Result<(), Failure> {
+    let mut track = bench.about_memory();
+    let ended = track.args(["track", &server.pid()]).output()?;
+    if !ended.status.success() {
+        return Err(String::from_utf8_lossy(&ended.stderr).into_owned().into());
+    }
+    Ok(())
 }
 
 fn write_table(
@@ -162,12 +191,11 @@ fn write_table(
     let requests = server::REQUESTS;
     writeln!(
         out,
-        "mini-redis {VERSION}, {} rounds of {requests} requests to set and {requests} to get\n",
-        rounds.len()
+        "mini-redis {VERSION}, in each round {requests} requests to set and {requests} to get\n"
     )?;
     writeln!(
         out,
-        "{:20} {:>8} {:>8} {:>8} {:>8} {:>10}   processor time to jemalloc alone",
+        "{:24} {:>8} {:>8} {:>8} {:>8} {:>10}   processor time to jemalloc alone",
         "", "set/s", "get/s", "p99 set", "p99 get", "resident",
     )?;
     for (which, (variant, server)) in VARIANTS.iter().zip(servers).enumerate() {
@@ -178,7 +206,7 @@ fn write_table(
         let (ratio, (low, high)) = figure::median(ratios.collect());
         writeln!(
             out,
-            "{:20} {:8.0} {:8.0} {:5.3} ms {:5.3} ms {:6.1} MiB   {ratio:.3} ({low:.3} to {high:.3})",
+            "{:24} {:8.0} {:8.0} {:5.3} ms {:5.3} ms {:6.1} MiB   {ratio:.3} ({low:.3} to {high:.3})",
             variant.name,
             median_of(|load| load.set.per_second),
             median_of(|load| load.get.per_second),
