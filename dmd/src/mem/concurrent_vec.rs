@@ -41,6 +41,14 @@ impl<T: Zeroed + Sync> ConcurrentVec<T> {
         let Position { segment, length, offset } = position(index);
         self.segments.get(segment)?.get_or_alloc(length)?.get(offset)
     }
+
+    /// Returns the element and those that follow in its segment, as
+    /// [`get_or_alloc`](Self::get_or_alloc) does.
+    #[inline]
+    pub(crate) fn get_or_alloc_from(&self, index: usize) -> Option<&'static [T]> {
+        let Position { segment, length, offset } = position(index);
+        self.segments.get(segment)?.get_or_alloc(length)?.get(offset..)
+    }
 }
 
 /// The position of an element.

@@ -69,12 +69,12 @@ impl Interner {
     pub(crate) fn intern_list(
         &self,
         mut before: u32,
-        mut words: impl Iterator<Item = u64>,
+        mut words: impl ExactSizeIterator<Item = u64>,
         mut keep: impl FnMut(u32),
     ) -> Option<u32> {
         // Acquire, with the Release of `grow`: the newer table is mapped.
         let newest = self.newest.load(Acquire);
-        for word in words.by_ref() {
+        while let Some(word) = words.next() {
             let pair = (u64::from(before), word);
             let hash = hash(pair);
             let (number, is_new) = match self.find(newest, hash, pair) {
@@ -87,36 +87,48 @@ impl Interner {
             keep(number);
             before = number;
             if is_new {
-                return self.intern_after_new(before, words, keep);
+                before = self.append_list(before, &mut words, &mut keep)?;
             }
         }
         Some(before)
     }
 
-    /// Returns the number of a list whose first words have a new number. So the longer lists are
-    /// new, too: no table is searched for them.
-    fn intern_after_new(
+    /// Appends the longer lists of one whose number is new. So they are new, too: no table is
+    /// searched for them. Returns the number of the last one, or `None` if there is no space. It
+    /// ends early if another thread has interned a list first.
+    fn append_list(
         &self,
-        new: u32,
-        words: impl Iterator<Item = u64>,
-        mut keep: impl FnMut(u32),
+        mut before: u32,
+        words: &mut impl ExactSizeIterator<Item = u64>,
+        keep: &mut impl FnMut(u32),
     ) -> Option<u32> {
-        let (mut before, mut is_new) = (new, true);
-        for word in words {
-            let pair = (u64::from(before), word);
-            if is_new {
-                // Acquire, with the Release of `grow`. Another thread that has met the new number
-                // may have interned this pair in the same table: `insert` finds it.
-                let newest = self.newest.load(Acquire);
-                (before, is_new) = self.append_and_insert(newest, hash(pair), pair);
-            } else {
-                before = self.intern(pair);
-            }
-            if before == 0 {
-                return None;
-            }
-            keep(before);
+        let count = words.len();
+        if count == 0 {
+            return Some(before);
         }
+        // Acquire, with the Release of `grow`.
+        let newest = self.newest.load(Acquire);
+        let slots = self.tables.get(newest)?.get_or_alloc_dense(table_size(newest))?;
+        let mut at = self.reserve(count)?;
+        while words.len() != 0 {
+            // Up to the end of a segment.
+            let places = self.pairs.get_or_alloc_from(at)?;
+            for (place, word) in places.iter().zip(words.by_ref()) {
+                at += 1;
+                let own = u32::try_from(at).ok()?;
+                let pair = (u64::from(before), word);
+                store(place, pair);
+                // Another thread that has met the new number may have interned this pair in the
+                // same table.
+                before = self.insert_into(slots, hash(pair), pair, own).unwrap_or(own);
+                keep(before);
+                if before != own {
+                    // The other reserved numbers stay unused.
+                    return Some(before);
+                }
+            }
+        }
+        self.grow_if_half_full(newest);
         Some(before)
     }
 
@@ -149,9 +161,7 @@ impl Interner {
     fn append_and_insert(&self, newest: usize, hash: u64, pair: (u64, u64)) -> (u32, bool) {
         let Some(own) = self.append(pair) else { return (0, false) };
         let number = self.insert(newest, hash, pair, own).unwrap_or(own);
-        if self.len() > table_size(newest) / 2 {
-            self.grow(newest);
-        }
+        self.grow_if_half_full(newest);
         (number, number == own)
     }
 
@@ -174,10 +184,21 @@ impl Interner {
 
     /// Inserts a number. If another thread has inserted the pair meanwhile, it returns that number.
     fn insert(&self, table: usize, hash: u64, pair: (u64, u64), number: u32) -> Option<u32> {
-        let size = table_size(table);
-        let slots = self.tables[table].get_or_alloc_dense(size)?;
+        let slots = self.tables[table].get_or_alloc_dense(table_size(table))?;
+        self.insert_into(slots, hash, pair, number)
+    }
+
+    /// Inserts a number into these slots of a table, as [`insert`](Self::insert) does.
+    #[inline]
+    fn insert_into(
+        &self,
+        slots: &[AtomicU32],
+        hash: u64,
+        pair: (u64, u64),
+        number: u32,
+    ) -> Option<u32> {
         for step in 0..PROBES {
-            let slot = &slots[slot_index(hash, step, size)];
+            let slot = slots.get(slot_index(hash, step, slots.len()))?;
             // AcqRel: the Release publishes the pair to the Acquire of `find`, and the Acquire on
             // failure sees the pair of the other thread.
             match slot.compare_exchange(0, number, AcqRel, Acquire) {
@@ -190,19 +211,32 @@ impl Interner {
     }
 
     fn append(&self, pair: (u64, u64)) -> Option<u32> {
-        let at = self.count.load(Relaxed);
-        if at + 1 >= self.limit as usize {
-            return None;
-        }
-        // Relaxed: the count only makes numbers unique. `insert` publishes the words.
-        let at = self.count.fetch_add(1, Relaxed);
-        let number = u32::try_from(at + 1).ok().filter(|number| *number < self.limit)?;
-        let [first, second] = self.pairs.get_or_alloc(at)?;
-        first.store(pair.0, Relaxed);
-        second.store(pair.1, Relaxed);
-        Some(number)
+        let at = self.reserve(1)?;
+        store(self.pairs.get_or_alloc(at)?, pair);
+        u32::try_from(at + 1).ok()
     }
 
+    /// Reserves this many numbers in a row, for pairs from the returned index on. Returns `None` if
+    /// there is no space.
+    #[inline]
+    fn reserve(&self, count: usize) -> Option<usize> {
+        let limit = self.limit as usize;
+        if self.count.load(Relaxed) + count >= limit {
+            return None;
+        }
+        // Relaxed: the count only makes numbers unique. `insert` publishes the pairs.
+        let at = self.count.fetch_add(count, Relaxed);
+        (at + count < limit).then_some(at)
+    }
+
+    #[inline]
+    fn grow_if_half_full(&self, newest: usize) {
+        if self.len() > table_size(newest) / 2 {
+            self.grow(newest);
+        }
+    }
+
+    #[cold]
     fn grow(&self, newest: usize) {
         let next = newest + 1;
         if next < TABLES && self.tables[next].get_or_alloc_dense(table_size(next)).is_some() {
@@ -212,9 +246,16 @@ impl Interner {
     }
 }
 
-/// The number of slots that a look-up searches. Tables are at most half full, so longer runs are
-/// rare. A pair that finds no slot is not indexed: it gets a new number each time, until the next
-/// table.
+/// Stores a pair, which the insertion of its number publishes.
+#[inline]
+fn store([first, second]: &[AtomicU64; 2], pair: (u64, u64)) {
+    first.store(pair.0, Relaxed);
+    second.store(pair.1, Relaxed);
+}
+
+/// The number of slots that a look-up searches. Tables are about half full at most, so longer runs
+/// are rare. A pair that finds no slot is not indexed: it gets a new number each time, until the
+/// next table.
 const PROBES: usize = if cfg!(loom) { 2 } else { 64 };
 
 fn table_size(table: usize) -> usize {
