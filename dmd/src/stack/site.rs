@@ -215,17 +215,23 @@ fn with_stack(thread: &Thread) -> SiteId {
         last.seed.set(seed);
     }
     if walk::may_have_hash()
-        && let Some(stack) = walk::hash(seed, last, &inside)
+        && let Some(chain) = walk::hash(seed, last, &inside)
     {
-        let hash = stack.hash.with_attribution(attribution);
+        let hash = chain.hash.with_attribution(attribution);
         if let Some(site) = STACK_CACHE.get(hash) {
-            thread.count_walk(stack.is_complete);
+            thread.count_walk(chain.is_complete);
             return site;
         }
+        if walk::follow(chain, last, &inside) {
+            return intern_stack(last, hash, attribution, thread);
+        }
         walk::walk(last, &inside);
-        return intern_stack(last, hash, attribution, thread);
+        if walk::is_along(chain, last) {
+            return intern_stack(last, hash, attribution, thread);
+        }
+    } else {
+        walk::walk(last, &inside);
     }
-    walk::walk(last, &inside);
     let hash = hash_of_stack(last, seed).with_attribution(attribution);
     match STACK_CACHE.get(hash) {
         Some(site) => site,

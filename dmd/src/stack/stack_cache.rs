@@ -64,7 +64,7 @@ impl StackHash {
     /// Returns the hash of the frames of both: those of `outer` follow.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn with_outer(self, outer: StackHash) -> Self {
-        let StackHash(first, second) = self.with_frame(0);
+        let StackHash(first, second) = self;
         StackHash(first ^ outer.0, second.wrapping_add(outer.1))
     }
 
@@ -117,14 +117,20 @@ impl StackCache {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn get(&self, hash: StackHash) -> Option<SiteId> {
         let row = self.row(hash)?;
-        row.iter().find_map(|[first, second]| {
+        for [first, second] in row {
+            // Relaxed: both words are checked against the hash. One comparison after the other:
+            // nearly always the first entry is the stack's.
+            if first.load(Relaxed) != hash.0 {
+                continue;
+            }
             // Acquire, with the Release of `insert`: a thread that finds a site sees its content,
-            // and so does a reader of the block that gets it. The first word may be relaxed: both
-            // are checked against the hash.
+            // and so does a reader of the block that gets it.
             let second = second.load(Acquire);
-            let is_match = first.load(Relaxed) == hash.0 && (second ^ hash.1) & !SITE == 0;
-            is_match.then(|| site(second))?
-        })
+            if (second ^ hash.1) & !SITE == 0 {
+                return site(second);
+            }
+        }
+        None
     }
 
     /// Returns the row of a stack, in the large cache if the cache has grown.

@@ -335,7 +335,11 @@ pub(crate) struct Inside<'t> {
 impl<'t> Inside<'t> {
     #[inline]
     pub(crate) fn enter(thread: &'t Thread) -> Option<Self> {
-        (!thread.inside.replace(true)).then_some(Inside { thread })
+        if thread.inside.get() {
+            return None;
+        }
+        thread.inside.set(true);
+        Some(Inside { thread })
     }
 
     /// Returns the frames of this thread's last walk. Returns `None` when memory is short.

@@ -21,7 +21,7 @@ pub(crate) mod tally;
 
 use std::ffi::c_void;
 
-use self::frame_pointers::{ChainEnd, Hashed};
+use self::frame_pointers::{Chain, ChainEnd};
 use self::frames::End;
 use self::last::{LastStack, MAX_FRAMES};
 pub(crate) use self::modules::{AddressRange, own_range};
@@ -119,12 +119,36 @@ pub(crate) fn may_have_hash() -> bool {
     unwinder() == Unwinder::FramePointers
 }
 
-/// Returns the hash of the stack from the caller of the frame that this is inlined into outwards,
+/// Returns the hash of the chain from the caller of the frame that this is inlined into outwards,
 /// if frame pointers lead to frames that the last walk has found around the program. Equal hashes
-/// are of equal stacks. A walk of this stack has the same frames.
+/// are of equal chains. A chain is a stack if it leaves out no frames: see [`follow`] and
+/// [`is_along`].
 #[inline(always)]
-pub(crate) fn hash(seed: StackHash, last: &LastStack, inside: &Inside<'_>) -> Option<Hashed> {
+pub(crate) fn hash(seed: StackHash, last: &LastStack, inside: &Inside<'_>) -> Option<Chain> {
     hash_from(unwinder(), registers::capture(), seed, last, inside)
+}
+
+/// Walks this chain, which [`hash`] has returned in the same function, into the thread's last
+/// stack. Returns false if the chain may not be the stack: then [`walk`] finds that.
+#[inline(always)]
+pub(crate) fn follow(chain: Chain, last: &LastStack, inside: &Inside<'_>) -> bool {
+    follow_from(registers::capture(), chain, last, inside)
+}
+
+#[cold]
+#[inline(never)]
+fn follow_from(here: Registers, chain: Chain, last: &LastStack, inside: &Inside<'_>) -> bool {
+    let Some(own) = inside.thread.bounds(inside) else { return false };
+    let is_stack = frame_pointers::follow(here, own, chain, last);
+    if is_stack {
+        inside.thread.count_walk(true);
+    }
+    is_stack
+}
+
+/// Returns whether the stack that [`walk`] has found is this chain, as far as it is stored.
+pub(crate) fn is_along(chain: Chain, last: &LastStack) -> bool {
+    frame_pointers::is_along(chain, last)
 }
 
 #[inline(always)]
@@ -134,7 +158,7 @@ fn hash_from(
     seed: StackHash,
     last: &LastStack,
     inside: &Inside<'_>,
-) -> Option<Hashed> {
+) -> Option<Chain> {
     if unwinder != Unwinder::FramePointers || inside.thread.is_learning.get() {
         return None;
     }
@@ -321,7 +345,12 @@ pub fn stack_hash() -> Option<u64> {
         let inside = Inside::enter(thread)?;
         let last = inside.last_stack()?;
         let seed = StackHash::of_thread(thread.number());
-        hash_from(unwinder(), here, seed, last, &inside).map(|hashed| hashed.hash.first())
+        let chain = hash_from(unwinder(), here, seed, last, &inside)?;
+        let is_stack = follow_from(here, chain, last, &inside) || {
+            walk_from(unwinder(), here, last, &inside);
+            is_along(chain, last)
+        };
+        is_stack.then_some(chain.hash.first())
     })
     .flatten()
 }

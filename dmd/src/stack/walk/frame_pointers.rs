@@ -56,18 +56,22 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
     Some(is_complete)
 }
 
-/// The hash of a stack that was not walked.
-pub(crate) struct Hashed {
+/// The hash of a chain of frame pointers. It is not known yet whether the chain leaves out frames.
+#[derive(Clone, Copy)]
+pub(crate) struct Chain {
     pub(crate) hash: StackHash,
+    /// The number of its frames inside of those around the program.
+    count: usize,
     /// False if the stack has more frames than are stored.
     pub(crate) is_complete: bool,
 }
 
-/// Hashes the return addresses along frame pointers, then the known frames around the program.
+/// Hashes the return addresses along frame pointers up to the known frames around the program.
 /// Returns `None` if frame pointers do not lead to these.
 ///
 /// A chain is followed from the inside in any case. To hash its addresses costs less than to
-/// compare each with the last stack, and a stack whose site is known needs no more.
+/// compare each with the last stack, and a stack whose site is known needs no more. Its code is not
+/// looked at: that of a known stack was, by [`follow`] or [`is_along`].
 // Not inlined: in a function of its own, all values are in registers.
 #[inline(never)]
 pub(crate) fn hash(
@@ -75,72 +79,91 @@ pub(crate) fn hash(
     own: StackBounds,
     seed: StackHash,
     last: &LastStack,
-) -> Option<Hashed> {
-    const TURN: usize = 2;
-    const { assert!(MAX_FRAMES.is_multiple_of(2 * TURN)) };
-    let AddressRange { low, high } = modules::own_range();
-    // Hidden from the compiler, which would subtract instead: an instruction more for each frame.
-    let (below_low, length) = (std::hint::black_box(low.wrapping_neg()), high - low);
-    let highest = own.high - 2 * WORD;
-    let mut frame = here.frame_pointer;
-    if here.stack_pointer < own.low || frame < here.stack_pointer {
+) -> Option<Chain> {
+    const { assert!(MAX_FRAMES.is_multiple_of(4)) };
+    // Frames lie below the end, where a chain leads to the frames around the program. If these are
+    // not known, it has no end. Each frame has two words to read.
+    let end = match last.innermost_around() {
+        Some(inner) => inner.stack_pointer - 2 * WORD,
+        None => own.high - 2 * WORD + 1,
+    };
+    // Frame pointers are distances from the end, negative as signed numbers. So one comparison of
+    // unsigned numbers finds one that leads neither outwards nor to a place below the end.
+    let mut frame = here.frame_pointer.wrapping_sub(end);
+    if here.stack_pointer < own.low
+        || here.frame_pointer < here.stack_pointer
+        || frame.cast_signed() >= 0
+    {
         return None;
     }
     let mut hash = seed;
-    for _ in 0..MAX_FRAMES / 2 / TURN {
+    let mut before = 0;
+    while before != MAX_FRAMES {
         // Unrolled, which takes three instructions less for each frame.
-        for _ in 0..TURN {
-            let inner = link(frame, highest)?;
-            if inner.instruction.wrapping_add(below_low) >= length {
-                return hash_with_around(frame, inner, hash, last);
-            }
-            if inner.frame_pointer <= frame {
-                return None;
-            }
-            frame = inner.frame_pointer;
-            let outer = link(frame, highest)?;
-            if outer.instruction.wrapping_add(below_low) >= length {
+        for count in [before + 1, before + 3] {
+            let inner = link(frame, end);
+            if inner.frame <= frame {
                 let hash = hash.with_frame(inner.instruction);
-                return hash_with_around(frame, outer, hash, last);
+                return with_around(inner.frame, Chain { hash, count, is_complete: true }, last);
             }
+            let outer = link(inner.frame, end);
             hash = hash.with_frames([inner.instruction, outer.instruction]);
-            if outer.frame_pointer <= frame {
-                return None;
+            if outer.frame <= inner.frame {
+                let count = count + 1;
+                return with_around(outer.frame, Chain { hash, count, is_complete: true }, last);
             }
-            frame = outer.frame_pointer;
+            frame = outer.frame;
         }
+        before += 4;
     }
-    Some(Hashed { hash: hash.with_frame(usize::MAX), is_complete: false })
+    Some(Chain { hash: hash.with_frame(usize::MAX), count: MAX_FRAMES, is_complete: false })
 }
 
 /// The two words at a frame pointer.
 struct Link {
-    frame_pointer: usize,
+    /// The next frame pointer, as a distance from the end of the chain.
+    frame: usize,
     instruction: usize,
 }
 
-/// Reads the words at this frame pointer, if it is not above `highest`.
+/// Reads the words at this distance from the end of the chain.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn link(frame: usize, highest: usize) -> Option<Link> {
-    if frame > highest {
-        return None;
-    }
-    let frame_pointer = sys::word_at(frame);
-    let instruction = sys::return_address_from::<RETURN_ADDRESS>(frame);
-    Some(Link { frame_pointer, instruction })
+fn link(frame: usize, end: usize) -> Link {
+    let next = sys::word_beside::<0>(end, frame);
+    let instruction = sys::return_address_beside::<RETURN_ADDRESS>(end, frame);
+    Link { frame: next.wrapping_sub(end), instruction }
 }
 
-/// Adds the frames around the program, where the chain ends with this link.
+/// Adds the frames around the program to the hash of a chain that ends at this distance from them.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn hash_with_around(
-    frame: usize,
-    Link { frame_pointer, instruction }: Link,
-    hash: StackHash,
-    last: &LastStack,
-) -> Option<Hashed> {
-    let end = Registers { stack_pointer: frame + 2 * WORD, instruction, frame_pointer };
-    let hash = last.hash_with_around(end, hash)?;
-    Some(Hashed { hash, is_complete: true })
+fn with_around(frame: usize, chain: Chain, last: &LastStack) -> Option<Chain> {
+    if frame != 0 {
+        return None;
+    }
+    Some(Chain { hash: last.hash_with_around(chain.hash)?, ..chain })
+}
+
+/// Walks a chain that was hashed, into the last stack: the frames around the program stay. Returns
+/// false, and does not count a walk, if not all its code is the program's.
+pub(crate) fn follow(here: Registers, own: StackBounds, chain: Chain, last: &LastStack) -> bool {
+    let AddressRange { low, high } = modules::own_range();
+    let length = high - low;
+    let step = |registers: Registers| {
+        let is_of_program = registers.instruction.wrapping_sub(low) < length;
+        if is_of_program { outer_frame(registers, own) } else { None }
+    };
+    chain.is_complete && last.replace_inside(here, chain.count, step)
+}
+
+/// Returns whether the last stack, which was walked by any unwinder, has the frames of this chain:
+/// of one with more frames than are stored.
+pub(crate) fn is_along(chain: Chain, last: &LastStack) -> bool {
+    let AddressRange { low, high } = modules::own_range();
+    let is_of_program = |address: usize| address.wrapping_sub(low) < high - low;
+    let frames = last.frames.get(..last.length.get()).unwrap_or(&[]);
+    !chain.is_complete
+        && frames.len() == MAX_FRAMES
+        && frames.iter().all(|frame| is_of_program(frame.get().address()))
 }
 
 /// The end of a walk along frame pointers alone.
@@ -189,6 +212,7 @@ fn outer_frame(registers: Registers, own: StackBounds) -> Option<Registers> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::hint::black_box;
 
     use super::*;
@@ -220,10 +244,22 @@ mod tests {
     fn found(last: &LastStack) -> Found {
         let own = sys::stack_bounds().expect("a thread has a stack");
         let here = registers::capture();
-        let hash = || hash(here, own, SEED, last).map(|found| (found.hash, found.is_complete));
-        let before = hash();
+        let chain = || hash(here, own, SEED, last);
+        let of = |chain: Chain| (chain.hash, chain.is_complete);
+        let before = chain();
         let is_complete = walk(here, own, last);
-        Found { before, is_complete, after: hash() }
+        let after = chain();
+        let frames = || last.frames.iter().take(last.length.get() + 1).map(Cell::get);
+        let walked: Vec<Frame> = frames().collect();
+        if let Some(chain) = after {
+            // A chain of the program's own code is followed to the same frames.
+            last.interned.set(last.length.get());
+            assert_eq!(follow(here, own, chain, last), chain.is_complete);
+            assert!(chain.is_complete || is_along(chain, last));
+            assert!(frames().eq(walked));
+            assert_eq!(last.interned.get(), last.length.get());
+        }
+        Found { before: before.map(of), is_complete, after: after.map(of) }
     }
 
     #[test]

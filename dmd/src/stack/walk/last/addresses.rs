@@ -1,9 +1,11 @@
 //! The outer ends of chains of frame pointers, and last stacks of addresses alone: from the
 //! reference unwinder.
 
-use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, compare};
+use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, OWN_FRAMES, compare};
+use crate::mem::sys::Comparison;
 use crate::stack::stack_cache::StackHash;
 use crate::stack::walk::registers::Registers;
+use crate::stack::walk::rule::WORD;
 
 /// The C library has at most this many frames outside a thread's first function.
 const NEAR_ROOT: usize = 4;
@@ -29,22 +31,74 @@ impl LastStack {
         self.hash_around.set(hash);
     }
 
-    /// Adds the frames around the program to the hash of a stack. Returns `None` if the stack does
-    /// not lead there by these registers.
+    /// Returns the registers of the innermost frame around the program, if it is known.
     #[inline(always)]
-    pub(crate) fn hash_with_around(&self, end: Registers, hash: StackHash) -> Option<StackHash> {
-        let mut around = self.reusable().get(..self.around.get())?.iter();
-        let mut inner = around.next_back()?;
-        if inner.get().registers != end {
+    pub(crate) fn innermost_around(&self) -> Option<Registers> {
+        let around = self.around.get();
+        if around > self.reusable.get() {
             return None;
         }
-        for outer in around.rev() {
-            if !compare(outer, inner).is_equal() {
-                return None;
+        Some(self.frames.get(around.wrapping_sub(1))?.get().registers)
+    }
+
+    /// Adds the frames around the program to the hash of a chain that leads to the place of the
+    /// innermost of them. Returns `None` if they are not the same any more.
+    #[inline(always)]
+    pub(crate) fn hash_with_around(&self, hash: StackHash) -> Option<StackHash> {
+        let Registers { stack_pointer, instruction, frame_pointer } = self.innermost_around()?;
+        let saved = stack_pointer - 2 * WORD;
+        let end = Comparison::of(saved, stack_pointer, [frame_pointer, instruction]);
+        // All words are above the end of the chain, on the thread's own stack.
+        let pairs = self.frames.get(..self.around.get())?.windows(2);
+        let all = pairs.fold(end, |all, pair| match pair {
+            [outer, inner] => all.and(compare(outer, inner)),
+            _ => all,
+        });
+        all.is_equal().then(|| hash.with_outer(self.hash_around.get()))
+    }
+
+    /// Replaces the frames inside of those around the program by the hook's own frame and `count`
+    /// further ones, each by `step` from the one before. Keeps what is known of the outer frames
+    /// whose addresses are the same. Returns false if `step` fails, or leads elsewhere than to the
+    /// frames around the program: then the last stack is empty.
+    pub(crate) fn replace_inside(
+        &self,
+        here: Registers,
+        count: usize,
+        step: impl Fn(Registers) -> Option<Registers>,
+    ) -> bool {
+        let around = self.around.get();
+        let length = around + count;
+        let Some(slots) = self.frames.get(around..=length).filter(|_| length <= MAX_FRAMES) else {
+            return false;
+        };
+        // Three words: the compiler keeps a struct of them in memory.
+        let Registers { mut stack_pointer, mut frame_pointer, mut instruction } = here;
+        let mut changed = None;
+        for slot in slots.iter().rev() {
+            let registers = Registers { stack_pointer, frame_pointer, instruction };
+            let Some(outer) = step(registers) else {
+                self.clear();
+                return false;
+            };
+            if slot.get().address() != instruction {
+                changed = Some(slot);
             }
-            inner = outer;
+            slot.set(Frame { registers, saved: frame_pointer });
+            Registers { stack_pointer, frame_pointer, instruction } = outer;
         }
-        Some(hash.with_outer(self.hash_around.get()))
+        let end = Registers { stack_pointer, frame_pointer, instruction };
+        if self.innermost_around() != Some(end) {
+            self.clear();
+            return false;
+        }
+        self.length.set(length);
+        self.reusable.set(length);
+        self.own.set(OWN_FRAMES);
+        self.opaque.set(0);
+        self.keep_up_to(changed);
+        self.keep(length);
+        true
     }
 
     /// Returns whether all chains of frame pointers on this thread end at these registers.

@@ -107,7 +107,7 @@ impl LastStack {
 
     /// Keeps what is known of the frames outside of the outermost changed one.
     #[inline(always)]
-    fn keep_up_to(&self, changed: Option<&Cell<Frame>>) {
+    pub(super) fn keep_up_to(&self, changed: Option<&Cell<Frame>>) {
         if let Some(changed) = changed {
             let distance = changed.as_ptr().addr() - self.frames.as_ptr().addr();
             self.keep(distance / size_of::<Frame>());
