@@ -46,6 +46,19 @@ impl<A: UsableSize> Dmd<A> {
         usable: usize,
         plan: Plan,
     ) -> *mut u8 {
+        if plan.inserts_each_with_site()
+            && let Some(slot) = ThreadSlot::current()
+        {
+            slot.count_allocated(usable);
+            return Self::insert_with_site(address, requested, usable, plan);
+        }
+        Self::on_alloc_rarely(address, requested, usable, plan)
+    }
+
+    /// Counts and inserts a new block as [`on_alloc`](Self::on_alloc) does, in the less usual
+    /// modes.
+    #[inline(never)]
+    fn on_alloc_rarely(address: *mut u8, requested: usize, usable: usize, plan: Plan) -> *mut u8 {
         if !plan.has_stops() {
             count_allocated(usable);
             return Self::insert(address, requested, usable, plan);

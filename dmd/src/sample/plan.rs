@@ -167,6 +167,13 @@ impl Plan {
         self.0 & (SAMPLES | OBSERVED) == SAMPLES || self.has(FILTERED)
     }
 
+    /// Returns whether every new block is inserted with its site, with a stack or without.
+    #[inline(always)]
+    pub(crate) fn inserts_each_with_site(self) -> bool {
+        const EACH_INSERTED: u32 = DECIDED | INSERTS | EACH;
+        self.0 & (EACH_INSERTED | TIMES | OBSERVED) == EACH_INSERTED
+    }
+
     /// Returns the way in which a new block gets into the table. The usual ways take two tests.
     #[inline(always)]
     pub(crate) fn insertion(self) -> Insertion {
