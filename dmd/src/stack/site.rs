@@ -214,9 +214,7 @@ fn with_stack(thread: &Thread) -> SiteId {
         seed = StackHash::of_thread(thread.number());
         last.seed.set(seed);
     }
-    if walk::may_have_hash()
-        && let Some(chain) = walk::hash(seed, last, &inside)
-    {
+    if let Some(chain) = walk::hash(seed, last, &inside) {
         let hash = chain.hash.with_attribution(attribution);
         if let Some(site) = STACK_CACHE.get(hash) {
             thread.count_walk(chain.is_complete);
@@ -248,8 +246,11 @@ fn hash_of_stack(stack: &LastStack, seed: StackHash) -> StackHash {
     let known = stack.hashed.get() & !1;
     let outer = stack.hashes.get(known.wrapping_sub(1));
     let mut hash = outer.map_or(seed, Cell::get);
-    let frames = stack.frames.get(known..length).unwrap_or(&[]);
-    let places = stack.hashes.get(known..length).unwrap_or(&[]);
+    let (Some(frames), Some(places)) =
+        (stack.frames.get(known..length), stack.hashes.get(known..length))
+    else {
+        return hash;
+    };
     let (pairs, rest) = frames.as_chunks::<2>();
     for (pair, [_, place]) in pairs.iter().zip(places.as_chunks::<2>().0) {
         let [outer, inner] = pair.each_ref().map(|frame| frame.get().address());

@@ -50,6 +50,12 @@ pub(crate) fn unwinder() -> Unwinder {
     of_number(UNWINDER.get())
 }
 
+/// Returns whether this unwinder is in use.
+#[inline(always)]
+fn is_in_use(unwinder: Unwinder) -> bool {
+    UNWINDER.get() == unwinder as u32
+}
+
 /// Returns the unwinder of a number; of others, none.
 #[inline]
 fn of_number(number: u32) -> Unwinder {
@@ -102,7 +108,7 @@ pub(crate) fn function_start(code: usize) -> Option<usize> {
 #[inline(always)]
 pub(crate) fn walk(last: &LastStack, inside: &Inside<'_>) {
     let here = registers::capture();
-    if unwinder() == Unwinder::Cfi
+    if is_in_use(Unwinder::Cfi)
         && let Some(own) = inside.thread.bounds(inside)
         && !own.is_near_end(here.stack_pointer, ROOM)
     {
@@ -113,19 +119,16 @@ pub(crate) fn walk(last: &LastStack, inside: &Inside<'_>) {
     }
 }
 
-/// Returns whether [`hash`] may return a hash.
-#[inline(always)]
-pub(crate) fn may_have_hash() -> bool {
-    unwinder() == Unwinder::FramePointers
-}
-
 /// Returns the hash of the chain from the caller of the frame that this is inlined into outwards,
 /// if frame pointers lead to frames that the last walk has found around the program. Equal hashes
 /// are of equal chains. A chain is a stack if it leaves out no frames: see [`follow`] and
 /// [`is_along`].
 #[inline(always)]
 pub(crate) fn hash(seed: StackHash, last: &LastStack, inside: &Inside<'_>) -> Option<Chain> {
-    hash_from(unwinder(), registers::capture(), seed, last, inside)
+    if !is_in_use(Unwinder::FramePointers) {
+        return None;
+    }
+    hash_from(registers::capture(), seed, last, inside)
 }
 
 /// Walks this chain, which [`hash`] has returned in the same function, into the thread's last
@@ -153,13 +156,12 @@ pub(crate) fn is_along(chain: Chain, last: &LastStack) -> bool {
 
 #[inline(always)]
 fn hash_from(
-    unwinder: Unwinder,
     here: Registers,
     seed: StackHash,
     last: &LastStack,
     inside: &Inside<'_>,
 ) -> Option<Chain> {
-    if unwinder != Unwinder::FramePointers || inside.thread.is_learning.get() {
+    if inside.thread.is_learning.get() {
         return None;
     }
     let own = inside.thread.bounds(inside)?;
@@ -205,8 +207,22 @@ fn walk_in_little_room(here: Registers, own: StackBounds, last: &LastStack) -> b
     false
 }
 
-#[inline(never)]
+#[inline(always)]
 fn walk_by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+    // Words, which the hook need not store for the call.
+    let Registers { stack_pointer, frame_pointer, instruction } = here;
+    walk_by_rules(stack_pointer, frame_pointer, instruction, own, last)
+}
+
+#[inline(never)]
+fn walk_by_rules(
+    stack_pointer: usize,
+    frame_pointer: usize,
+    instruction: usize,
+    own: StackBounds,
+    last: &LastStack,
+) -> bool {
+    let here = Registers { stack_pointer, frame_pointer, instruction };
     let end = frames::walk(here, own, last);
     end == End::Outermost || (end == End::Unsupported && walk_by_reference(last))
 }
@@ -345,7 +361,8 @@ pub fn stack_hash() -> Option<u64> {
         let inside = Inside::enter(thread)?;
         let last = inside.last_stack()?;
         let seed = StackHash::of_thread(thread.number());
-        let chain = hash_from(unwinder(), here, seed, last, &inside)?;
+        is_in_use(Unwinder::FramePointers).then_some(())?;
+        let chain = hash_from(here, seed, last, &inside)?;
         let is_stack = follow_from(here, chain, last, &inside) || {
             walk_from(unwinder(), here, last, &inside);
             is_along(chain, last)

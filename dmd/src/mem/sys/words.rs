@@ -86,11 +86,12 @@ type Lanes = std::arch::x86_64::__m128i;
 type Lanes = usize;
 
 impl Comparison {
-    /// Compares the word at the address `first` and the word that ends at `end` with `expected`.
+    /// Compares the word at the address `first` and the word that ends at `end` with `expected`,
+    /// which is read last: so the compiler can compare with memory.
     ///
     /// The caller ensures that both words are mapped, like those of [`word_at`].
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn of(first: usize, end: usize, expected: [usize; 2]) -> Self {
+    pub(crate) fn of(first: usize, end: usize, expected: impl FnOnce() -> [usize; 2]) -> Self {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_mm_cmpeq_epi32, _mm_set_epi64x};
@@ -100,7 +101,7 @@ impl Comparison {
             unsafe {
                 std::arch::asm!("movq {0}, [{1}]", "movhps {0}, [{2} - 8]", out(xmm_reg) words, in(reg) first, in(reg) end, options(nostack, readonly, preserves_flags));
             }
-            let [low, high] = expected.map(|word| (word as u64).cast_signed());
+            let [low, high] = expected().map(|word| (word as u64).cast_signed());
             // SAFETY: every processor of this architecture has SSE2.
             let expected = unsafe { _mm_set_epi64x(high, low) };
             // SAFETY: as above.
@@ -108,7 +109,7 @@ impl Comparison {
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
-            let [low, high] = expected;
+            let [low, high] = expected();
             let end = end.wrapping_sub(size_of::<usize>());
             Comparison((word_at(first) ^ low) | (word_at(end) ^ high))
         }
@@ -168,7 +169,7 @@ mod tests {
         let words = [0x1234_5678_9abc_def0_usize, 7, 8];
         let [first, _, third] =
             [0, 1, 2].map(|index| (&raw const words[index]).expose_provenance());
-        let of = |expected| Comparison::of(first, third, expected);
+        let of = |expected| Comparison::of(first, third, || expected);
         let equal = of([words[0], 7]);
         assert!(equal.is_equal());
         for bit in 0..usize::BITS {

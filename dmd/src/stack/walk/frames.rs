@@ -1,14 +1,15 @@
 //! The walk by unwind rules: frame by frame outwards, until it meets unchanged frames of the last
 //! stack.
 
+use std::cell::Cell;
 use std::hint::select_unpredictable;
 
 use super::cfi;
-use super::last::{Frame, LastStack, MAX_FRAMES, OWN_FRAMES, PlainStep, Progress, Reuse};
-use super::memory::{FrameWords, Memory};
+use super::last::{Frame, LastStack, MAX_FRAMES, OWN_FRAMES, Progress, Reuse};
+use super::memory::Memory;
 use super::registers::Registers;
 use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
-use crate::mem::sys::{StackBounds, THREADS_START_UNSEEN};
+use crate::mem::sys::{self, StackBounds, THREADS_START_UNSEEN};
 
 /// The reason why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,13 @@ pub(crate) struct Ended {
     pub(crate) end: End,
     /// True if the walk has stayed on the thread's own stack.
     pub(crate) is_own: bool,
+}
+
+/// A step from a frame to its caller, which depends on the frame's registers and two words alone.
+struct PlainStep {
+    /// The address of the caller's saved frame pointer, or the one to use if it was not saved.
+    saved: usize,
+    caller: Registers,
 }
 
 /// The registers of the current frame.
@@ -53,12 +61,12 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack) -> End 
         return walk_rest(Progress::begin(start, last), own);
     };
     let memory = Memory::new(own, start.stack_pointer, &last.copied);
-    let step = |registers: Registers, unchanged: usize| {
+    let step = move |slot: &Cell<Frame>, registers: Registers, unchanged: usize| {
         let rule = rules.before(registers.instruction)?;
-        let step = caller(registers, rule.plain(), memory, unchanged)?;
-        (step.caller.instruction != 0).then_some(step)
+        replace(slot, registers, rule, memory, unchanged)
     };
-    match last.retrace(start, step) {
+    let has_caller = |registers| has_caller(registers, own, last);
+    match last.retrace(start, step, has_caller) {
         None => last.end(),
         Some(progress) => walk_rest(progress, own),
     }
@@ -109,7 +117,7 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
             let registers = progress.registers;
             let Some(rule) = rules.before(registers.instruction) else { break };
             let Some(PlainStep { saved, caller }) =
-                caller(registers, rule.plain(), memory, Frame::UNCHANGED)
+                caller(registers, rule, memory, Frame::UNCHANGED)
             else {
                 break;
             };
@@ -141,6 +149,9 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
     Ended { end, is_own: !memory.has_left_own_stack() }
 }
 
+/// The offset of the return address from the CFA, in bytes.
+const BELOW: isize = -WORD.cast_signed();
+
 /// Returns the caller by a plain rule, and the address of its saved frame pointer, which is
 /// `unchanged` if it was not saved. Returns `None` if the rule does not lead up the stack.
 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -150,17 +161,46 @@ fn caller(
     memory: Memory<'_>,
     unchanged: usize,
 ) -> Option<PlainStep> {
-    let return_at = value(registers, rule.base).wrapping_add(rule.cfa).wrapping_sub(WORD);
+    let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
+    let is_saved = rule.saved != WORD;
+    let saved_at = memory.saved_at(registers.stack_pointer, cfa, rule.saved)?;
     // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
     // return address is read twice.
-    let is_saved = rule.saved != 0;
-    let FrameWords { return_address, saved_at, saved } =
-        memory.frame(registers.stack_pointer, return_at, rule.saved)?;
+    let (instruction, saved) = (sys::word_from::<BELOW>(cfa), sys::word_at(saved_at));
     let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
     let saved = select_unpredictable(is_saved, saved_at, unchanged);
-    let stack_pointer = return_at + WORD;
-    let caller = Registers { stack_pointer, instruction: return_address, frame_pointer };
-    Some(PlainStep { saved, caller })
+    Some(PlainStep { saved, caller: Registers { stack_pointer: cfa, instruction, frame_pointer } })
+}
+
+/// Returns whether a frame has a caller by a plain rule. It is on the thread's own stack.
+// Not inlined, so that the steps of a walk are.
+#[cold]
+#[inline(never)]
+fn has_caller(registers: Registers, own: StackBounds, last: &LastStack) -> bool {
+    let memory = Memory::new(own, registers.stack_pointer, &last.copied);
+    let rule = cfi::plain_rules().and_then(|rules| rules.before(registers.instruction));
+    let step = rule.and_then(|rule| caller(registers, rule, memory, Frame::UNCHANGED));
+    step.is_some_and(|step| step.caller.instruction != 0)
+}
+
+/// Replaces the frame in this slot by the one with these registers, and returns its caller by a
+/// plain rule, as [`caller`] does.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn replace(
+    slot: &Cell<Frame>,
+    registers: Registers,
+    rule: PlainRule,
+    memory: Memory<'_>,
+    unchanged: usize,
+) -> Option<Registers> {
+    let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
+    let is_saved = rule.saved != WORD;
+    let saved_at = memory.saved_at(registers.stack_pointer, cfa, rule.saved)?;
+    // Stored before the caller's registers are read, which take their place.
+    slot.set(Frame { registers, saved: select_unpredictable(is_saved, saved_at, unchanged) });
+    let (instruction, saved) = (sys::word_from::<BELOW>(cfa), sys::word_at(saved_at));
+    let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
+    Some(Registers { stack_pointer: cfa, instruction, frame_pointer })
 }
 
 /// Walks one frame on the slow path: rules that are not plain, permanent and cached, and other
@@ -244,8 +284,8 @@ fn caller_on_any_stack(
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
     let memory = memory.advance(registers.stack_pointer, cfa)?;
     let frame_pointer = match rule.saved {
-        0 => registers.frame_pointer,
-        distance => memory.word(cfa.wrapping_sub(WORD).wrapping_sub(distance))?,
+        WORD => registers.frame_pointer,
+        distance => memory.word(cfa.wrapping_sub(distance))?,
     };
     let instruction = memory.word(cfa.wrapping_sub(WORD))?;
     let registers = Registers { stack_pointer: cfa, instruction, frame_pointer };
@@ -292,7 +332,6 @@ fn value(registers: Registers, base: Base) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mem::sys;
     use crate::stack::walk::{modules, registers};
 
     #[inline(never)]

@@ -17,7 +17,6 @@ mod tests;
 
 pub(crate) use self::frame::Frame;
 pub(crate) use self::progress::{Progress, Reuse};
-pub(crate) use self::retrace::PlainStep;
 use super::memory::CopiedWords;
 use super::registers::Registers;
 use crate::mem::lazy_slice::Zeroed;
@@ -288,21 +287,24 @@ impl LastStack {
 /// Returns these frames up to the outermost one that unchanged words lead to from the innermost.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn verified(mut frames: &[Cell<Frame>]) -> &[Cell<Frame>] {
-    // In fours, without a branch for each frame.
-    while let Some((outer, [fourth, third, second, first])) = frames.split_last_chunk::<4>()
-        && let Some(fifth) = outer.last()
-        && compare(second, first)
-            .and(compare(third, second))
-            .and(compare(fourth, third).and(compare(fifth, fourth)))
-            .is_equal()
-    {
-        frames = outer;
-    }
-    while let Some((inner, outer)) = frames.split_last()
-        && let Some(next) = outer.last()
-        && compare(next, inner).is_equal()
-    {
-        frames = outer;
+    // In eights, without a branch for each frame.
+    frames = verified_by::<9>(frames);
+    frames = verified_by::<5>(frames);
+    verified_by::<2>(frames)
+}
+
+/// Returns these frames up to the outermost one that unchanged words lead to, `N - 1` at once.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn verified_by<const N: usize>(mut frames: &[Cell<Frame>]) -> &[Cell<Frame>] {
+    while let Some(chunk) = frames.last_chunk::<N>() {
+        let mut all = compare(&chunk[N - 2], &chunk[N - 1]);
+        for index in (1..N - 1).rev() {
+            all = all.and(compare(&chunk[index - 1], &chunk[index]));
+        }
+        if !all.is_equal() {
+            break;
+        }
+        frames = frames.get(..frames.len() - (N - 1)).unwrap_or(frames);
     }
     frames
 }
@@ -334,6 +336,9 @@ pub(crate) fn find(registers: Registers, frames: &mut Iter<'_, Cell<Frame>>) -> 
 /// Compares the words that lead from a frame to its outer one with the words of the last walk.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn compare(outer: &Cell<Frame>, inner: &Cell<Frame>) -> Comparison {
-    let Registers { stack_pointer, instruction, frame_pointer } = outer.get().registers;
-    Comparison::of(inner.get().saved, stack_pointer, [frame_pointer, instruction])
+    let end = outer.get().registers.stack_pointer;
+    Comparison::of(inner.get().saved, end, || {
+        let Registers { instruction, frame_pointer, .. } = outer.get().registers;
+        [frame_pointer, instruction]
+    })
 }

@@ -29,20 +29,12 @@ const EMPTY: StackBounds = StackBounds { low: usize::MAX, high: 0 };
 /// A signal's stack, a coroutine's and the thread's own, with some reserve.
 const MAX_SWITCHES: u32 = 8;
 
-/// A plain rule finds the saved frame pointer within this many bytes below the return address.
+/// A plain rule finds the saved frame pointer within this many bytes below the CFA.
 const MAX_SAVE_DISTANCE: usize = 256 * WORD;
 
 /// The number of bytes of another stack between two frames, at most. A longer step is a change to
 /// yet another stack.
 const MAX_STEP: usize = 64 * PAGE;
-
-/// The words of a frame that lead to its caller.
-pub(crate) struct FrameWords {
-    pub(crate) return_address: usize,
-    /// The address where the frame pointer was saved, and the word there.
-    pub(crate) saved_at: usize,
-    pub(crate) saved: usize,
-}
 
 impl<'thread> Memory<'thread> {
     #[inline(always)]
@@ -75,21 +67,16 @@ impl<'thread> Memory<'thread> {
             && self.own.high - stack_pointer < LEAST_FRAME
     }
 
-    /// Reads the word `last` of the frame with stack pointer `from`, and the word that is
-    /// `distance` below it, if both lie upwards on the thread's own stack. `distance` is at most
-    /// [`MAX_SAVE_DISTANCE`].
+    /// Returns the address `distance` below `cfa`, if it and the word below `cfa` lie upwards of
+    /// the stack pointer `from` on the thread's own stack. `distance` is at least a word, and at
+    /// most [`MAX_SAVE_DISTANCE`].
     #[inline(always)]
-    pub(crate) fn frame(self, from: usize, last: usize, distance: usize) -> Option<FrameWords> {
-        let saved_at = last.wrapping_sub(distance);
-        // No address of a stack is negative as a signed number. `last` may be any number; below
+    pub(crate) fn saved_at(self, from: usize, cfa: usize, distance: usize) -> Option<usize> {
+        let saved_at = cfa.wrapping_sub(distance);
+        // No address of a stack is negative as a signed number. `cfa` may be any number; up to
         // `high`, the subtraction does not overflow as a signed one.
         let is_upwards = saved_at.cast_signed() >= from.cast_signed();
-        if last < self.high && is_upwards && last.is_multiple_of(WORD) {
-            let (return_address, saved) = (sys::word_at(last), sys::word_at(saved_at));
-            Some(FrameWords { return_address, saved_at, saved })
-        } else {
-            None
-        }
+        (cfa <= self.high && is_upwards && cfa.is_multiple_of(WORD)).then_some(saved_at)
     }
 
     /// Returns whether the step from a frame with stack pointer `from` to one with `to` leads up

@@ -30,8 +30,8 @@ pub(crate) struct PlainRule {
     pub(crate) base: Base,
     /// The distance from the base up to the CFA.
     pub(crate) cfa: usize,
-    /// The distance from the return address down to the saved frame pointer; 0 if it is still in
-    /// its register.
+    /// The distance from the CFA down to the saved frame pointer. If that is still in its register,
+    /// a word: the distance down to the return address.
     pub(crate) saved: usize,
 }
 
@@ -92,34 +92,15 @@ impl PackedRule {
         self.0
     }
 
-    /// Returns the plain rule. Of another kind, the result is meaningless.
-    #[inline(always)]
-    pub(crate) fn plain(self) -> PlainRule {
-        PlainRule {
-            base: self.base(),
-            cfa: (self.0 & 0x3_ffff) as usize * WORD,
-            saved: (self.0 >> SAVED & 0xff) as usize * WORD,
-        }
-    }
-
     pub(crate) fn rule(self) -> Rule {
+        if let Some(plain) = PlainRule::from_bits(self.0.into()) {
+            return Rule::Plain(plain);
+        }
         match self.0 >> KIND {
-            PLAIN => Rule::Plain(self.plain()),
             INDIRECT => self.indirect(),
             OUTERMOST => Rule::Outermost,
             _ => Rule::Unsupported,
         }
-    }
-
-    /// Returns whether these bits are a plain rule below a zero tag.
-    #[inline(always)]
-    pub(crate) fn are_plain(bits: u64) -> bool {
-        bits >> KIND == u64::from(PLAIN)
-    }
-
-    #[inline(always)]
-    fn base(self) -> Base {
-        if self.0 >> BASE & 1 == 0 { Base::StackPointer } else { Base::FramePointer }
     }
 
     fn indirect(self) -> Rule {
@@ -132,7 +113,7 @@ impl PackedRule {
             frame_pointer: words(FRAME_POINTER),
         };
         Rule::Indirect {
-            base: self.base(),
+            base: base(self.0 >> BASE),
             cfa: words(0).unwrap_or(0),
             saved_at,
             is_signal: self.0 >> IS_SIGNAL & 1 == 1,
@@ -140,13 +121,37 @@ impl PackedRule {
     }
 }
 
+impl PlainRule {
+    /// Returns the plain rule of these bits, if they are one below a zero tag.
+    #[inline(always)]
+    pub(crate) fn from_bits(bits: u64) -> Option<Self> {
+        if bits >> KIND != u64::from(PLAIN) {
+            return None;
+        }
+        let bits = (bits & 0xffff_ffff) as u32;
+        Some(PlainRule {
+            base: base(bits >> BASE),
+            cfa: (bits & 0x3_ffff) as usize * WORD,
+            saved: (bits >> SAVED & 0xff) as usize * WORD,
+        })
+    }
+}
+
+/// Returns the base that the lowest bit states.
+#[inline(always)]
+fn base(bit: u32) -> Base {
+    if bit & 1 == 0 { Base::StackPointer } else { Base::FramePointer }
+}
+
 /// Packs a rule. Returns `None` if it does not fit.
 fn pack(rule: Rule) -> Option<u32> {
-    let base = |base: Base| u32::from(base == Base::FramePointer) << BASE;
+    let base = |base: Base| u32::from(base == Base::FramePointer);
     match rule {
         Rule::Plain(plain) => {
             let cfa = words(plain.cfa, 18).filter(|&cfa| cfa > 0)?;
-            Some(PLAIN << KIND | base(plain.base) | words(plain.saved, 8)? << SAVED | cfa)
+            let base = base(plain.base) << BASE;
+            let saved = words(plain.saved, 8).filter(|&saved| saved > 0)?;
+            Some(PLAIN << KIND | base | saved << SAVED | cfa)
         }
         Rule::Indirect { base: from, cfa, saved_at, is_signal } => {
             let place = |place: Option<isize>| place.map_or(Some(NOWHERE), signed_words);
@@ -155,7 +160,8 @@ fn pack(rule: Rule) -> Option<u32> {
             let cfa = byte(signed_words(cfa)?);
             let return_address = byte(place(saved_at.return_address)?) << RETURN_ADDRESS;
             let frame_pointer = byte(place(saved_at.frame_pointer)?) << FRAME_POINTER;
-            Some(INDIRECT << KIND | base(from) | signal | cfa | return_address | frame_pointer)
+            let base = base(from) << BASE;
+            Some(INDIRECT << KIND | base | signal | cfa | return_address | frame_pointer)
         }
         Rule::Outermost => Some(OUTERMOST << KIND),
         Rule::Unsupported => Some(UNSUPPORTED << KIND | 1),
@@ -218,7 +224,7 @@ mod tests {
             Rule::Plain(PlainRule { base: FramePointer, cfa: 16, saved: 16 }),
             Rule::Outermost,
             Rule::Unsupported,
-            plain(8, 0),
+            plain(8, 8),
             plain(8 * ((1 << 18) - 1), 8 * 255),
             indirect(160, Some(168)),
             indirect(-8, None),
@@ -229,9 +235,10 @@ mod tests {
             assert!(packed.bits() != 0 && packed.bits() < 1 << PackedRule::BITS, "{packed:?}");
         }
         let too_big = [
-            plain(0, 0),
-            plain(12, 0),
-            plain(8 << 18, 0),
+            plain(0, 8),
+            plain(8, 0),
+            plain(12, 8),
+            plain(8 << 18, 8),
             plain(16, 8 * 256),
             indirect(8 * 128, None),
             indirect(16, Some(-8 * 128)),

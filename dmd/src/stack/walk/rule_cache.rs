@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::rule::PackedRule;
+use super::rule::{PackedRule, PlainRule};
 use crate::mem::lazy_slice::LazySlice;
 
 /// A lock-free cache of unwind rules by code address. An entry is one word that contains its own
@@ -123,17 +123,11 @@ pub(crate) struct PlainRules(&'static [AtomicU64; ENTRIES]);
 impl PlainRules {
     /// Returns the rule of the call before this return address.
     #[inline(always)]
-    pub(crate) fn before(self, return_address: usize) -> Option<PackedRule> {
+    pub(crate) fn before(self, return_address: usize) -> Option<PlainRule> {
         let spread = spread(return_address);
         // Nearly always the rule is in its home slot. Relaxed: the word contains its own tag.
-        let mut bits = unpack(self.0[home_slot(spread)].load(Relaxed), spread);
-        if !PackedRule::are_plain(bits) {
-            bits = self.in_row(spread);
-            if !PackedRule::are_plain(bits) {
-                return None;
-            }
-        }
-        Some(rule(bits))
+        let bits = unpack(self.0[home_slot(spread)].load(Relaxed), spread);
+        PlainRule::from_bits(bits).or_else(|| PlainRule::from_bits(self.in_row(spread)))
     }
 
     /// Returns the plain rule from another slot than the home slot; 0 if there is none.
@@ -145,7 +139,7 @@ impl PlainRules {
         let words = others.filter_map(|at| Some(row?.get(at)?.load(Relaxed)));
         words
             .map(|word| unpack(word, spread))
-            .find(|bits| PackedRule::are_plain(*bits))
+            .find(|bits| PlainRule::from_bits(*bits).is_some())
             .unwrap_or(0)
     }
 }
@@ -225,7 +219,7 @@ mod tests {
 
     fn rule(number: usize) -> PackedRule {
         let cfa = 8 * (number % 1000 + 1);
-        PackedRule::new(Rule::Plain(PlainRule { base: Base::StackPointer, cfa, saved: 0 }))
+        PackedRule::new(Rule::Plain(PlainRule { base: Base::StackPointer, cfa, saved: 8 }))
     }
 
     #[test]
@@ -261,7 +255,7 @@ mod tests {
         let before = |address| rules.plain_rules().expect("they are mapped").before(address);
         for (number, code) in first.iter().enumerate() {
             assert_eq!(rules.get(*code), Some(CachedRule::Permanent(rule(number))));
-            assert_eq!(before(code + 1), Some(rule(number)));
+            assert_eq!(before(code + 1).map(Rule::Plain), Some(rule(number).rule()));
             assert_eq!(before(code + 2), None);
         }
         assert_eq!((rules.get(*last), before(last + 1)), (None, None));

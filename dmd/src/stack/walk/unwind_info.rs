@@ -138,10 +138,10 @@ impl Row<'_, '_> {
         self.returns_below_cfa().then_some(())?;
         let cfa = usize::try_from(offset).ok()?;
         let saved = match self.row.register(X86_64::RBP) {
-            None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => 0,
+            None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => WORD,
             Some(RegisterRule::Offset(offset)) => {
                 let below_cfa = usize::try_from(offset.checked_neg()?).ok()?;
-                below_cfa.checked_sub(WORD).filter(|&distance| distance > 0)?
+                Some(below_cfa).filter(|&distance| distance > WORD)?
             }
             Some(_) => return None,
         };

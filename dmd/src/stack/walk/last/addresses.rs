@@ -47,7 +47,7 @@ impl LastStack {
     pub(crate) fn hash_with_around(&self, hash: StackHash) -> Option<StackHash> {
         let Registers { stack_pointer, instruction, frame_pointer } = self.innermost_around()?;
         let saved = stack_pointer - 2 * WORD;
-        let end = Comparison::of(saved, stack_pointer, [frame_pointer, instruction]);
+        let end = Comparison::of(saved, stack_pointer, || [frame_pointer, instruction]);
         // All words are above the end of the chain, on the thread's own stack.
         let pairs = self.frames.get(..self.around.get())?.windows(2);
         let all = pairs.fold(end, |all, pair| match pair {

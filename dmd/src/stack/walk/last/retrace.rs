@@ -7,14 +7,7 @@ use super::{Frame, LastStack, address_of_frame_pointer, compare, verified};
 use crate::stack::walk::frames::End;
 use crate::stack::walk::registers::Registers;
 
-/// A step from a frame to its caller, which depends on the frame's registers and two words alone.
-pub(crate) struct PlainStep {
-    /// The address of the caller's saved frame pointer, or the one to use if it was not saved.
-    pub(crate) saved: usize,
-    pub(crate) caller: Registers,
-}
-
-/// The number of frames that are compared one by one before the rest are compared in fours.
+/// The number of frames that are compared one by one before the rest are compared in eights.
 const FEW: u32 = 2;
 
 /// Returns these frames up to the outermost unchanged one.
@@ -37,7 +30,8 @@ impl LastStack {
     /// be: after `longjmp`, a panic, or a change of stacks.
     ///
     /// A frame pointer that was not saved is compared with the entry of the outer frame, whose
-    /// address `step` takes.
+    /// address `step` takes. It stores the frame in the slot. A caller with a return address of 0
+    /// has no step.
     ///
     /// The words lie above the hook's stack pointer, on the thread's own stack: stacks that have
     /// left it are not walked over. So they are mapped.
@@ -45,63 +39,72 @@ impl LastStack {
     pub(crate) fn retrace(
         &self,
         here: Registers,
-        step: impl Fn(Registers, usize) -> Option<PlainStep>,
+        step: impl Fn(&Cell<Frame>, Registers, usize) -> Option<Registers>,
+        has_caller: impl Fn(Registers) -> bool,
     ) -> Option<Progress<'_>> {
         // Where an opaque frame is, the way over the last stack ends.
         let outermost = self.opaque.get();
-        let slots = self.frames.get(outermost..self.length.get() + self.own.get()).unwrap_or(&[]);
-        let mut outer = slots.iter();
-        let Some(mut slot) = outer.next_back().filter(|slot| {
-            self.own.get() != 0 && slot.get().registers.stack_pointer == here.stack_pointer
-        }) else {
+        let length = self.length.get() + self.own.get();
+        let begins_here =
+            |slot: &Cell<Frame>| slot.get().registers.stack_pointer == here.stack_pointer;
+        let Some(slots) = self.frames.get(outermost..length).filter(|_| self.own.get() != 0) else {
             return Some(Progress::begin(here, self));
         };
-        let mut registers = here;
+        let mut outer = slots.iter();
+        let Some(mut slot) = outer.next_back().filter(|slot| begins_here(slot)) else {
+            return Some(Progress::begin(here, self));
+        };
+        // Three words: the compiler keeps a struct of them in memory.
+        let Registers { mut stack_pointer, mut frame_pointer, mut instruction } = here;
         let mut changed = None;
-        // The number of frames of the last stack that the walk may still meet.
-        let left = loop {
+        'walk: loop {
             let known = slot.get().registers;
-            if known.instruction == registers.instruction
-                && known.frame_pointer == registers.frame_pointer
-            {
-                let mut few = FEW;
-                while let Some(next) = outer.as_slice().last()
+            if known.instruction == instruction && known.frame_pointer == frame_pointer {
+                let (mut few, mut rest) = (FEW, outer.clone());
+                while let Some(next) = rest.next_back()
                     && compare(next, slot).is_equal()
                 {
                     slot = next;
-                    outer.next_back();
                     few -= 1;
                     if few == 0 {
-                        let unchanged = verify_many(slots.get(..=outer.len()).unwrap_or(&[]));
-                        outer = unchanged.iter();
-                        slot = outer.next_back().unwrap_or(slot);
+                        // The outermost of these is still the innermost in `outer`.
+                        rest = verify_many(outer.as_slice()).iter();
+                        let Some(unchanged) = rest.next_back() else { break 'walk };
+                        (slot, outer) = (unchanged, rest);
                         break;
                     }
+                    outer = rest.clone();
                 }
-                registers = slot.get().registers;
+                Registers { stack_pointer, frame_pointer, instruction } = slot.get().registers;
                 if outer.len() == 0 {
-                    if self.is_end(outermost, slot, || step(registers, Frame::UNCHANGED).is_some())
-                    {
+                    if self.is_end(outermost, slot, || has_caller(slot.get().registers)) {
                         self.keep_up_to(changed);
                         return None;
                     }
-                    break outermost + 1;
+                    break;
                 }
             }
-            let Some(next) = outer.as_slice().last() else { break outermost + 1 };
-            let Some(PlainStep { saved, caller }) = step(registers, address_of_frame_pointer(next))
-            else {
-                break outermost + outer.len() + 1;
-            };
-            slot.set(Frame { registers, saved });
-            changed = Some(slot);
-            registers = caller;
-            if next.get().registers.stack_pointer != caller.stack_pointer {
-                break outermost + outer.len();
+            loop {
+                let Some(next) = outer.next_back() else { break 'walk };
+                let registers = Registers { stack_pointer, frame_pointer, instruction };
+                let Some(caller) = step(slot, registers, address_of_frame_pointer(next)) else {
+                    break 'walk;
+                };
+                changed = Some(slot);
+                slot = next;
+                Registers { stack_pointer, frame_pointer, instruction } = caller;
+                let known = slot.get().registers;
+                if known.stack_pointer != stack_pointer {
+                    break 'walk;
+                }
+                if known.instruction == instruction && known.frame_pointer == frame_pointer {
+                    break;
+                }
             }
-            slot = next;
-            outer.next_back();
-        };
+        }
+        // The walk may still meet the frame in this slot, and those outside of it.
+        let left = self.index_of(slot) + 1;
+        let registers = Registers { stack_pointer, frame_pointer, instruction };
         Some(self.leave(registers, left))
     }
 
@@ -109,9 +112,14 @@ impl LastStack {
     #[inline(always)]
     pub(super) fn keep_up_to(&self, changed: Option<&Cell<Frame>>) {
         if let Some(changed) = changed {
-            let distance = changed.as_ptr().addr() - self.frames.as_ptr().addr();
-            self.keep(distance / size_of::<Frame>());
+            self.keep(self.index_of(changed));
         }
+    }
+
+    /// Returns the index of this frame, which is one of the stack's.
+    #[inline(always)]
+    fn index_of(&self, frame: &Cell<Frame>) -> usize {
+        (frame.as_ptr().addr() - self.frames.as_ptr().addr()) / size_of::<Frame>()
     }
 
     /// Ends the walk over the last stack at the frame with these registers, which may be one of the
@@ -120,8 +128,14 @@ impl LastStack {
     #[inline(never)]
     fn leave(&self, registers: Registers, left: usize) -> Progress<'_> {
         let end = self.length.get() + self.own.get();
-        let places = match end.checked_sub(left + 1) {
-            Some(_) => self.push_reused(0, left, end - 1),
+        // A return address of 0 is no frame: the one before it, which has just been replaced, may
+        // be the outermost one. The walk that goes on finds that.
+        let (registers, first) = match self.frames.get(left) {
+            Some(before) if registers.instruction == 0 => (before.get().registers, left + 1),
+            _ => (registers, left),
+        };
+        let places = match end.checked_sub(first + 1) {
+            Some(_) => self.push_reused(0, first, end - 1),
             None => Some(self.places(0)),
         };
         // The inner frames are no longer those that lead to the outer ones.

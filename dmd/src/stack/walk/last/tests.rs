@@ -208,6 +208,7 @@ fn the_hash_of_the_frames_around_the_program_is_of_these_frames() {
 fn retrace(stack: &Stack, last: &LastStack) -> (usize, bool) {
     let steps = Cell::new(0);
     let step = |from: Registers, unchanged: usize| {
+        (from.instruction != 0).then_some(())?;
         steps.set(steps.get() + 1);
         let index = (from.stack_pointer - stack.words.as_ptr().addr()) / (4 * size_of::<usize>());
         // The second word of a frame is 1 if it is twice as big.
@@ -217,12 +218,21 @@ fn retrace(stack: &Stack, last: &LastStack) -> (usize, bool) {
         let frame_pointer = if saves { stack.words[4 * index].get() } else { from.frame_pointer };
         let saved = if saves { stack.frame(index, 0, saves).saved } else { unchanged };
         let caller = Registers { frame_pointer, ..stack.frame(outer, code, false).registers };
-        (code != 0).then_some(PlainStep { saved, caller })
+        Some((saved, caller))
     };
+    let replace = |slot: &Cell<Frame>, registers: Registers, unchanged: usize| {
+        let (saved, caller) = step(registers, unchanged)?;
+        slot.set(Frame { registers, saved });
+        Some(caller)
+    };
+    let to_caller =
+        |from| step(from, Frame::UNCHANGED).filter(|(_, caller)| caller.instruction != 0);
     let here = stack.frame(0, 1, false).registers;
-    let Some(mut progress) = last.retrace(here, step) else { return (steps.get(), true) };
+    let Some(mut progress) = last.retrace(here, replace, |from| to_caller(from).is_some()) else {
+        return (steps.get(), true);
+    };
     while !matches!(progress.reuse(), Reuse::Rest) {
-        let Some(PlainStep { saved, caller }) = step(progress.registers, Frame::UNCHANGED) else {
+        let Some((saved, caller)) = to_caller(progress.registers) else {
             let registers = progress.registers;
             assert!(progress.push(Frame { registers, saved: Frame::UNCHANGED }));
             break;
@@ -297,6 +307,23 @@ fn a_walk_leaves_the_last_stack_where_frames_lie_elsewhere() {
 }
 
 #[test]
+fn a_return_address_of_0_ends_a_walk_over_the_last_stack() {
+    let last = LastStack::new();
+    let stack = Stack::new(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 0]);
+    retrace(&stack, &last);
+    for (changed, expected) in [(5, vec![10, 20, 30, 40, 50]), (0, vec![])] {
+        let word = stack.words[4 * changed + 3].replace(0);
+        assert!(!retrace(&stack, &last).1);
+        assert_eq!(addresses(&last), expected);
+        // The slow path leaves such an outermost frame opaque.
+        last.frames[0].set(Frame { saved: Frame::OPAQUE, ..last.frames[0].get() });
+        stack.words[4 * changed + 3].set(word);
+        retrace(&stack, &last);
+        assert_eq!(addresses(&last), [10, 20, 30, 40, 50, 60, 70, 80, 90]);
+    }
+}
+
+#[test]
 fn a_walk_over_the_last_stack_ends_at_an_opaque_frame() {
     let last = LastStack::new();
     let stack = Stack::new(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 0]);
@@ -323,7 +350,8 @@ fn a_walk_over_a_stack_that_is_not_the_threads_own_does_not_begin() {
     let stack = Stack::new(&[10, 20, 0]);
     retrace(&stack, &last);
     last.own.set(0);
-    let no_step = |_, _| None;
+    let no_step = |_: &Cell<Frame>, _, _| None;
     let here = stack.frame(0, 1, false).registers;
-    assert!(last.retrace(here, no_step).is_some_and(|progress| progress.registers == here));
+    let progress = last.retrace(here, no_step, |_| false);
+    assert!(progress.is_some_and(|progress| progress.registers == here));
 }

@@ -77,10 +77,10 @@ fn every_form_that_compilers_use_has_a_rule() {
         is_signal: false,
     };
     let table = [
-        plain(Base::StackPointer, 8, 0),
-        plain(Base::StackPointer, 16, 8),
-        plain(Base::FramePointer, 16, 8),
-        plain(Base::StackPointer, 8192, 48),
+        plain(Base::StackPointer, 8, 8),
+        plain(Base::StackPointer, 16, 16),
+        plain(Base::FramePointer, 16, 16),
+        plain(Base::StackPointer, 8192, 56),
         Some(Rule::Unsupported),
         Some(drap),
     ];
@@ -88,8 +88,8 @@ fn every_form_that_compilers_use_has_a_rule() {
         assert_eq!(rule(start + at, false), expected, "{at}");
     }
     let table_start = (start + 6).next_multiple_of(16);
-    assert_eq!(rule(table_start + 3, true), plain(Base::StackPointer, 8, 0));
-    assert_eq!(rule(table_start + 13, true), plain(Base::StackPointer, 16, 0));
+    assert_eq!(rule(table_start + 3, true), plain(Base::StackPointer, 8, 8));
+    assert_eq!(rule(table_start + 13, true), plain(Base::StackPointer, 16, 8));
     // The expression needs the instruction pointer at the call, which is unknown for a caller.
     assert_eq!(rule(table_start + 13, false), Some(Rule::Unsupported));
     assert_eq!(rule(table_start + 14, false), Some(Rule::Outermost));
