@@ -110,15 +110,29 @@ impl<A: UsableSize> Dmd<A> {
     /// Inserts a block with its site, and its stack if the plan has stacks, and returns it.
     #[inline(never)]
     fn insert_with_site(address: *mut u8, requested: usize, usable: usize, plan: Plan) -> *mut u8 {
-        let NewBlock { site, rate } = site::of_new_block(plan, usable);
-        let epoch = Epoch::from_number(plan.epoch());
+        let new = site::of_new_block(plan, usable);
         if plan.inserts_simply() {
-            let word = PackedBlock::without_sizes(site, epoch);
+            let epoch = Epoch::from_number(plan.epoch());
+            let word = PackedBlock::without_sizes(new.site, epoch);
             let sizes = (requested, usable);
             if BLOCKS.insert_prepared(Self::GRANULE, address.addr(), sizes, word) {
                 return opaque(address);
             }
         }
+        Self::insert_rarely_with_site(address, requested, usable, plan, new)
+    }
+
+    /// Inserts a block with its site as [`insert_with_site`](Self::insert_with_site) does, where
+    /// that does more than update the table.
+    #[inline(never)]
+    fn insert_rarely_with_site(
+        address: *mut u8,
+        requested: usize,
+        usable: usize,
+        plan: Plan,
+        NewBlock { site, rate }: NewBlock,
+    ) -> *mut u8 {
+        let epoch = Epoch::from_number(plan.epoch());
         let block = Block { requested, usable, site, epoch, rate, time: 0 };
         Self::insert_and_record(plan, address.addr(), block);
         opaque(address)

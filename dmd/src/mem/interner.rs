@@ -109,13 +109,12 @@ impl Interner {
         // Acquire, with the Release of `grow`.
         let newest = self.newest.load(Acquire);
         let slots = self.tables.get(newest)?.get_or_alloc_dense(table_size(newest))?;
-        let mut at = self.reserve(count)?;
+        let mut own = u32::try_from(self.reserve(count)?).ok()?;
         while words.len() != 0 {
             // Up to the end of a segment.
-            let places = self.pairs.get_or_alloc_from(at)?;
+            let places = self.pairs.get_or_alloc_from(own as usize)?;
             for (place, word) in places.iter().zip(words.by_ref()) {
-                at += 1;
-                let own = u32::try_from(at).ok()?;
+                own += 1;
                 let pair = (u64::from(before), word);
                 store(place, pair);
                 // Another thread that has met the new number may have interned this pair in the

@@ -12,8 +12,8 @@ use super::limits;
 use super::own_code;
 use super::stack_cache::{StackCache, StackHash};
 use super::thread::{CachedSite, Inside, Thread};
-use super::walk;
 use super::walk::last::LastStack;
+use super::walk::{self, Chain};
 use crate::mem::interner::Interner;
 use crate::sample::plan::{self, Plan, observed_rate};
 use crate::sample::rate::SamplingRate;
@@ -209,32 +209,33 @@ fn with_stack(thread: &Thread) -> SiteId {
     let Some(inside) = Inside::enter(thread) else { return without_stack(thread) };
     let Some(last) = inside.last_stack() else { return without_stack(thread) };
     let attribution = attribution();
-    let mut seed = last.seed.get();
-    if seed == StackHash::EMPTY {
-        seed = StackHash::of_thread(thread.number());
-        last.seed.set(seed);
+    match walk::find(last, &inside, attribution, look_up) {
+        Ok(site) => return site,
+        Err(Some(chain)) => {
+            let hash = chain.hash.with_attribution(attribution);
+            if walk::follow(chain, last, &inside) {
+                return intern_stack(last, hash, attribution, thread);
+            }
+            walk::walk(last, &inside);
+            if walk::is_along(chain, last) {
+                return intern_stack(last, hash, attribution, thread);
+            }
+        }
+        Err(None) => walk::walk(last, &inside),
     }
-    if let Some(chain) = walk::hash(seed, last, &inside) {
-        let hash = chain.hash.with_attribution(attribution);
-        if let Some(site) = STACK_CACHE.get(hash) {
-            thread.count_walk(chain.is_complete);
-            return site;
-        }
-        if walk::follow(chain, last, &inside) {
-            return intern_stack(last, hash, attribution, thread);
-        }
-        walk::walk(last, &inside);
-        if walk::is_along(chain, last) {
-            return intern_stack(last, hash, attribution, thread);
-        }
-    } else {
-        walk::walk(last, &inside);
-    }
-    let hash = hash_of_stack(last, seed).with_attribution(attribution);
+    let hash = hash_of_stack(last, last.seed_of(|| thread.number())).with_attribution(attribution);
     match STACK_CACHE.get(hash) {
         Some(site) => site,
         None => intern_stack(last, hash, attribution, thread),
     }
+}
+
+/// Returns the site of a chain that is known, and counts a walk.
+#[inline(always)]
+fn look_up(chain: Chain, attribution: u32, thread: &Thread) -> Option<SiteId> {
+    let site = STACK_CACHE.get(chain.hash.with_attribution(attribution))?;
+    thread.count_walk(chain.is_complete);
+    Some(site)
 }
 
 /// Returns the hash of the thread's last stack. Frames in common with the stack before are not
@@ -290,7 +291,7 @@ fn intern_frames(interner: &Interner, stack: &LastStack, count: usize) -> Option
     let known = stack.interned.get().min(count);
     let before = stack.numbers.get(known.wrapping_sub(1)).map_or(0, Cell::get);
     let frames = stack.frames.get(known..count).unwrap_or(&[]);
-    let mut places = stack.numbers.iter().skip(known);
+    let mut places = stack.numbers.get(known..).unwrap_or(&[]).iter();
     let keep = |number| _ = places.next().map(|place| place.set(number));
     let addresses = frames.iter().map(|frame| frame.get().address() as u64);
     let number = interner.intern_list(before, addresses, keep)?;

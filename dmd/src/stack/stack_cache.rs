@@ -54,10 +54,17 @@ impl StackHash {
     /// the product of the factors as well. That is even, but no multiple of 4, and addresses have
     /// fewer than 63 bits.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn with_frames(self, [inner, outer]: [usize; 2]) -> Self {
+    pub(crate) fn with_frames(self, frames: [usize; 2]) -> Self {
+        self.with_frames_by(frames, FACTORS)
+    }
+
+    /// Returns the hash with two more frames, as [`with_frames`](Self::with_frames) does, by the
+    /// factors of [`hidden_factors`].
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn with_frames_by(self, [inner, outer]: [usize; 2], factors: [u64; 2]) -> Self {
         let (inner, outer) = (inner as u64, outer as u64);
-        let first = self.0.rotate_left(32).wrapping_add(inner).wrapping_mul(FACTORS[0]);
-        let second = self.1.rotate_left(29).wrapping_add(outer).wrapping_mul(FACTORS[1]);
+        let first = self.0.rotate_left(32).wrapping_add(inner).wrapping_mul(factors[0]);
+        let second = self.1.rotate_left(29).wrapping_add(outer).wrapping_mul(factors[1]);
         StackHash(first.wrapping_add(outer), second.wrapping_add(inner))
     }
 
@@ -79,6 +86,13 @@ impl StackHash {
         // Always: the last frames are not in all bits of the words before.
         self.with_frame(attribution as usize)
     }
+}
+
+/// Returns the factors, hidden from the compiler: in a loop that needs all registers it would load
+/// them for each multiplication. If they are in memory, a multiplication reads them there.
+#[inline(always)]
+pub(crate) fn hidden_factors() -> [u64; 2] {
+    std::hint::black_box(FACTORS)
 }
 
 /// The number of bits of a site.

@@ -21,14 +21,14 @@ pub(crate) mod tally;
 
 use std::ffi::c_void;
 
-use self::frame_pointers::{Chain, ChainEnd};
+pub(crate) use self::frame_pointers::Chain;
+use self::frame_pointers::ChainEnd;
 use self::frames::End;
 use self::last::{LastStack, MAX_FRAMES};
 pub(crate) use self::modules::{AddressRange, own_range};
 pub(crate) use self::registers::Registers;
 use self::tally::Tally;
 use super::own_code;
-use super::stack_cache::StackHash;
 use super::thread::{self, Inside, Thread};
 use crate::mem::published::Published;
 use crate::mem::sys::{self, StackBounds};
@@ -119,19 +119,26 @@ pub(crate) fn walk(last: &LastStack, inside: &Inside<'_>) {
     }
 }
 
-/// Returns the hash of the chain from the caller of the frame that this is inlined into outwards,
-/// if frame pointers lead to frames that the last walk has found around the program. Equal hashes
-/// are of equal chains. A chain is a stack if it leaves out no frames: see [`follow`] and
-/// [`is_along`].
+/// Calls `look_up` with the chain from the caller of the frame that this is inlined into outwards,
+/// the attribution and the thread, if frame pointers lead to frames that the last walk has found
+/// around the program. Returns its result, or the chain if there is none.
+///
+/// Equal hashes are of equal chains. A chain is a stack if it leaves out no frames: see [`follow`]
+/// and [`is_along`].
 #[inline(always)]
-pub(crate) fn hash(seed: StackHash, last: &LastStack, inside: &Inside<'_>) -> Option<Chain> {
+pub(crate) fn find<T>(
+    last: &LastStack,
+    inside: &Inside<'_>,
+    attribution: u32,
+    look_up: impl Fn(Chain, u32, &Thread) -> Option<T>,
+) -> Result<T, Option<Chain>> {
     if !is_in_use(Unwinder::FramePointers) {
-        return None;
+        return Err(None);
     }
-    hash_from(registers::capture(), seed, last, inside)
+    find_from(registers::capture(), last, inside, attribution, look_up)
 }
 
-/// Walks this chain, which [`hash`] has returned in the same function, into the thread's last
+/// Walks this chain, which [`find`] has returned in the same function, into the thread's last
 /// stack. Returns false if the chain may not be the stack: then [`walk`] finds that.
 #[inline(always)]
 pub(crate) fn follow(chain: Chain, last: &LastStack, inside: &Inside<'_>) -> bool {
@@ -154,21 +161,22 @@ pub(crate) fn is_along(chain: Chain, last: &LastStack) -> bool {
     frame_pointers::is_along(chain, last)
 }
 
-#[inline(always)]
-fn hash_from(
+// Not inlined: in a function of its own, all values are in registers.
+#[inline(never)]
+fn find_from<T>(
     here: Registers,
-    seed: StackHash,
     last: &LastStack,
     inside: &Inside<'_>,
-) -> Option<Chain> {
-    if inside.thread.is_learning.get() {
-        return None;
+    attribution: u32,
+    look_up: impl Fn(Chain, u32, &Thread) -> Option<T>,
+) -> Result<T, Option<Chain>> {
+    let own = inside.thread.bounds(inside).ok_or(None)?;
+    if own.is_near_end(here.stack_pointer, ROOM) || inside.thread.is_learning.get() {
+        return Err(None);
     }
-    let own = inside.thread.bounds(inside)?;
-    if own.is_near_end(here.stack_pointer, ROOM) {
-        return None;
-    }
-    frame_pointers::hash(here, own, seed, last)
+    let seed = last.seed_of(|| inside.thread.number());
+    let chain = frame_pointers::hash(here, own, seed, last).ok_or(None)?;
+    look_up(chain, attribution, inside.thread).ok_or(Some(chain))
 }
 
 #[inline(never)]
@@ -360,9 +368,8 @@ pub fn stack_hash() -> Option<u64> {
     Thread::current(|thread| {
         let inside = Inside::enter(thread)?;
         let last = inside.last_stack()?;
-        let seed = StackHash::of_thread(thread.number());
         is_in_use(Unwinder::FramePointers).then_some(())?;
-        let chain = hash_from(here, seed, last, &inside)?;
+        let chain = find_from(here, last, &inside, 0, |_, _, _| None::<()>).err().flatten()?;
         let is_stack = follow_from(here, chain, last, &inside) || {
             walk_from(unwinder(), here, last, &inside);
             is_along(chain, last)

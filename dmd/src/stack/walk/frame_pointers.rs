@@ -3,6 +3,8 @@
 //! Libraries may have been built without. From the first library frame on, call frame information
 //! leads further.
 
+use std::cell::Cell;
+
 use super::frames::{self, End, Ended};
 use super::last::{Frame, LastStack, MAX_FRAMES, OWN_FRAMES, Progress, Reuse};
 use super::modules::{self, AddressRange};
@@ -10,7 +12,7 @@ use super::registers::Registers;
 use super::rule::WORD;
 use crate::mem::sys;
 use crate::mem::sys::StackBounds;
-use crate::stack::stack_cache::StackHash;
+use crate::stack::stack_cache::{StackHash, hidden_factors};
 
 /// The offset of the return address from the frame pointer, in bytes.
 const RETURN_ADDRESS: isize = WORD.cast_signed();
@@ -72,8 +74,7 @@ pub(crate) struct Chain {
 /// A chain is followed from the inside in any case. To hash its addresses costs less than to
 /// compare each with the last stack, and a stack whose site is known needs no more. Its code is not
 /// looked at: that of a known stack was, by [`follow`] or [`is_along`].
-// Not inlined: in a function of its own, all values are in registers.
-#[inline(never)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn hash(
     here: Registers,
     own: StackBounds,
@@ -96,27 +97,40 @@ pub(crate) fn hash(
     {
         return None;
     }
+    let factors = hidden_factors();
     let mut hash = seed;
-    let mut before = 0;
-    while before != MAX_FRAMES {
-        // Unrolled, which takes three instructions less for each pair of frames.
-        for count in [before + 1, before + 3, before + 5, before + 7] {
-            let inner = link(frame, end);
-            if inner.frame <= frame {
-                let hash = hash.with_frame(inner.instruction);
-                return with_around(inner.frame, Chain { hash, count, is_complete: true }, last);
+    // The number of frames that may follow.
+    let mut left = MAX_FRAMES;
+    let count = 'chain: {
+        while left != 0 {
+            let before = MAX_FRAMES - left;
+            // Unrolled, which takes three instructions less for each pair of frames.
+            for count in [before + 1, before + 3, before + 5, before + 7] {
+                let inner = link(frame, end);
+                if inner.frame <= frame {
+                    hash = hash.with_frame(inner.instruction);
+                    frame = inner.frame;
+                    break 'chain Some(count);
+                }
+                let outer = link(inner.frame, end);
+                hash = hash.with_frames_by([inner.instruction, outer.instruction], factors);
+                frame = outer.frame;
+                if outer.frame <= inner.frame {
+                    break 'chain Some(count + 1);
+                }
             }
-            let outer = link(inner.frame, end);
-            hash = hash.with_frames([inner.instruction, outer.instruction]);
-            if outer.frame <= inner.frame {
-                let count = count + 1;
-                return with_around(outer.frame, Chain { hash, count, is_complete: true }, last);
-            }
-            frame = outer.frame;
+            left -= 8;
         }
-        before += 8;
+        None
+    };
+    match count {
+        Some(_) if frame != 0 => None,
+        Some(count) => Some(Chain { hash: last.hash_with_around(hash)?, count, is_complete: true }),
+        None => {
+            let hash = hash.with_frame(usize::MAX);
+            Some(Chain { hash, count: MAX_FRAMES, is_complete: false })
+        }
     }
-    Some(Chain { hash: hash.with_frame(usize::MAX), count: MAX_FRAMES, is_complete: false })
 }
 
 /// The two words at a frame pointer.
@@ -134,23 +148,20 @@ fn link(frame: usize, end: usize) -> Link {
     Link { frame: next.wrapping_sub(end), instruction }
 }
 
-/// Adds the frames around the program to the hash of a chain that ends at this distance from them.
-#[cfg_attr(not(debug_assertions), inline(always))]
-fn with_around(frame: usize, chain: Chain, last: &LastStack) -> Option<Chain> {
-    if frame != 0 {
-        return None;
-    }
-    Some(Chain { hash: last.hash_with_around(chain.hash)?, ..chain })
-}
-
 /// Walks a chain that was hashed, into the last stack: the frames around the program stay. Returns
 /// false, and does not count a walk, if not all its code is the program's.
 pub(crate) fn follow(here: Registers, own: StackBounds, chain: Chain, last: &LastStack) -> bool {
     let AddressRange { low, high } = modules::own_range();
-    let length = high - low;
-    let step = |registers: Registers| {
-        let is_of_program = registers.instruction.wrapping_sub(low) < length;
-        if is_of_program { outer_frame(registers, own) } else { None }
+    // Hidden from the compiler, which would subtract instead: an instruction more for each frame.
+    let (below_low, length) = (std::hint::black_box(low.wrapping_neg()), high - low);
+    let step = |slot: &Cell<Frame>, registers: Registers| {
+        let is_of_program = registers.instruction.wrapping_add(below_low) < length;
+        if !is_of_program || !is_inside(registers, own) {
+            return None;
+        }
+        // Stored before the outer frame's registers are read, which take their place.
+        slot.set(Frame { registers, saved: registers.frame_pointer });
+        Some(frame_at(registers.frame_pointer))
     };
     chain.is_complete && last.replace_inside(here, chain.count, step)
 }
@@ -200,26 +211,32 @@ pub(crate) fn walk_to_end(here: Registers, own: StackBounds, last: &LastStack) -
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn outer_frame(registers: Registers, own: StackBounds) -> Option<Registers> {
     let frame = registers.frame_pointer;
+    (is_inside(registers, own) && frame.is_multiple_of(WORD)).then(|| frame_at(frame))
+}
+
+/// Returns whether the frame pointer lies on the stack above.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn is_inside(registers: Registers, own: StackBounds) -> bool {
+    let frame = registers.frame_pointer;
     // Each frame has two words to read: the caller's frame pointer, and the return address.
-    let is_inside = registers.stack_pointer <= frame && frame <= own.high - 2 * WORD;
-    if !is_inside || !frame.is_multiple_of(WORD) {
-        return None;
-    }
+    registers.stack_pointer <= frame && frame <= own.high - 2 * WORD
+}
+
+/// Returns the registers of the frame that this frame pointer leads to.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn frame_at(frame: usize) -> Registers {
     let frame_pointer = sys::word_at(frame);
     let instruction = sys::return_address_from::<RETURN_ADDRESS>(frame);
-    Some(Registers { stack_pointer: frame + 2 * WORD, instruction, frame_pointer })
+    Registers { stack_pointer: frame + 2 * WORD, instruction, frame_pointer }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::hint::black_box;
 
     use super::*;
     use crate::sample::unwinder::Unwinder;
     use crate::stack::walk::{agrees, registers};
-
-    const SEED: StackHash = StackHash::EMPTY;
 
     /// Hashes and walks the stack some calls further in, along one of two paths.
     #[inline(never)]
@@ -244,7 +261,7 @@ mod tests {
     fn found(last: &LastStack) -> Found {
         let own = sys::stack_bounds().expect("a thread has a stack");
         let here = registers::capture();
-        let chain = || hash(here, own, SEED, last);
+        let chain = || hash(here, own, StackHash::EMPTY, last);
         let of = |chain: Chain| (chain.hash, chain.is_complete);
         let before = chain();
         let is_complete = walk(here, own, last);

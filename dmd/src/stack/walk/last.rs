@@ -102,6 +102,23 @@ impl LastStack {
         }
     }
 
+    /// Returns the hash that a stack of this thread begins with: of the number of the thread.
+    #[inline(always)]
+    pub(crate) fn seed_of(&self, thread: impl FnOnce() -> u32) -> StackHash {
+        match self.seed.get() {
+            StackHash::EMPTY => self.set_seed(thread()),
+            seed => seed,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_seed(&self, thread: u32) -> StackHash {
+        let seed = StackHash::of_thread(thread);
+        self.seed.set(seed);
+        seed
+    }
+
     /// Returns the frames that may be reused.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn reusable(&self) -> &[Cell<Frame>] {

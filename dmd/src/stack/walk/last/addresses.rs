@@ -1,6 +1,8 @@
 //! The outer ends of chains of frame pointers, and last stacks of addresses alone: from the
 //! reference unwinder.
 
+use std::cell::Cell;
+
 use super::{EMPTY_FRAME, Frame, LastStack, MAX_FRAMES, OWN_FRAMES, compare};
 use crate::mem::sys::Comparison;
 use crate::stack::stack_cache::StackHash;
@@ -47,25 +49,26 @@ impl LastStack {
     pub(crate) fn hash_with_around(&self, hash: StackHash) -> Option<StackHash> {
         let Registers { stack_pointer, instruction, frame_pointer } = self.innermost_around()?;
         let saved = stack_pointer - 2 * WORD;
-        let end = Comparison::of(saved, stack_pointer, || [frame_pointer, instruction]);
+        let mut all = Comparison::of(saved, stack_pointer, || [frame_pointer, instruction]);
         // All words are above the end of the chain, on the thread's own stack.
-        let pairs = self.frames.get(..self.around.get())?.windows(2);
-        let all = pairs.fold(end, |all, pair| match pair {
-            [outer, inner] => all.and(compare(outer, inner)),
-            _ => all,
-        });
+        for pair in self.frames.get(..self.around.get())?.windows(2) {
+            if let [outer, inner] = pair {
+                all = all.and(compare(outer, inner));
+            }
+        }
         all.is_equal().then(|| hash.with_outer(self.hash_around.get()))
     }
 
     /// Replaces the frames inside of those around the program by the hook's own frame and `count`
-    /// further ones, each by `step` from the one before. Keeps what is known of the outer frames
-    /// whose addresses are the same. Returns false if `step` fails, or leads elsewhere than to the
-    /// frames around the program: then the last stack is empty.
+    /// further ones, each by `step` from the one before, which `step` stores in its slot. Keeps
+    /// what is known of the outer frames whose addresses are the same. Returns false if `step`
+    /// fails, or leads elsewhere than to the frames around the program, or if a frame pointer is no
+    /// address of a word: then the last stack is empty.
     pub(crate) fn replace_inside(
         &self,
         here: Registers,
         count: usize,
-        step: impl Fn(Registers) -> Option<Registers>,
+        step: impl Fn(&Cell<Frame>, Registers) -> Option<Registers>,
     ) -> bool {
         let around = self.around.get();
         let length = around + count;
@@ -74,21 +77,22 @@ impl LastStack {
         };
         // Three words: the compiler keeps a struct of them in memory.
         let Registers { mut stack_pointer, mut frame_pointer, mut instruction } = here;
-        let mut changed = None;
+        let (mut changed, mut all) = (None, 0);
         for slot in slots.iter().rev() {
             let registers = Registers { stack_pointer, frame_pointer, instruction };
-            let Some(outer) = step(registers) else {
-                self.clear();
-                return false;
-            };
+            all |= frame_pointer;
             if slot.get().address() != instruction {
                 changed = Some(slot);
             }
-            slot.set(Frame { registers, saved: frame_pointer });
+            let Some(outer) = step(slot, registers) else {
+                self.clear();
+                return false;
+            };
             Registers { stack_pointer, frame_pointer, instruction } = outer;
         }
         let end = Registers { stack_pointer, frame_pointer, instruction };
-        if self.innermost_around() != Some(end) {
+        // Only addresses of whole words are places of saved frame pointers.
+        if self.innermost_around() != Some(end) || !all.is_multiple_of(WORD) {
             self.clear();
             return false;
         }
