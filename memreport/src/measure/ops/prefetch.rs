@@ -38,7 +38,13 @@ impl Lookahead<'_> {
     #[inline]
     pub(crate) fn elements<T>(self, elements: &[T]) {
         if core::mem::needs_drop::<T>() {
-            self.contents(elements.as_ptr(), size_of::<T>() * elements.len().min(FIRST_ELEMENTS));
+            let start = elements.as_ptr();
+            let bytes = size_of::<T>() * elements.len().min(FIRST_ELEMENTS);
+            self.contents(start, bytes);
+            // The lines between the first and the last one.
+            for offset in (LINE..bytes.min(MAX_ARRAY_BYTES)).step_by(LINE) {
+                fetch(start.cast::<u8>().wrapping_add(offset));
+            }
         } else {
             self.block(elements.as_ptr());
         }
