@@ -150,6 +150,7 @@ pub use {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::impls::features::FEATURES;
+    pub use crate::measure::lookahead::fetch as prefetch;
     pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::measure::size_of::measure_recorded;
     #[cfg(all(unix, feature = "std"))]
@@ -165,7 +166,9 @@ pub mod __private {
     #[cfg(all(memreport_preload, feature = "std"))]
     pub use crate::thread::HookLocal;
     pub use crate::tracker::Tracker;
-    pub use crate::tracker::claim::{Block, Claim, Found, Place, Wrong};
+    pub use crate::tracker::claim::{
+        Block, Claim, CountedBlocks, ExpectedBlock, ExpectedBlocks, Found, Place, Wrong,
+    };
     pub use crate::tracker::recorder::{Claimant, Position, RecentFields, Recorder};
     #[cfg(feature = "std")]
     pub use {

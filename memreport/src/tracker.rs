@@ -11,7 +11,7 @@ pub(crate) mod findings;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, string::String};
 
-use claim::{Claim, Found};
+use claim::{Claim, CountedBlocks, ExpectedBlocks, Found};
 #[cfg(feature = "std")]
 use findings::Recording;
 
@@ -43,6 +43,11 @@ pub trait Tracker: Sync {
     /// Returns `None` where the table has no such entry, or the quick look-up cannot decide. The
     /// caller then uses [`look_up`](Self::look_up).
     fn exact_block(&self, start: usize, size: usize) -> Option<usize>;
+
+    /// Looks up several blocks as [`exact_block`](Self::exact_block) does, and counts them.
+    fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
+        blocks.look_up(|block| self.exact_block(block.start.get(), block.size.get()))
+    }
 
     /// Returns the address of the table's entry for a block, so that it can be prefetched. Any
     /// address if there is no entry.

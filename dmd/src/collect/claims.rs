@@ -15,13 +15,14 @@ mod last_claimant;
 use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
-    Block, Claim, Claimant, Found, Position, RecentFields, Recorder, Wrong,
+    Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks, Found, Position,
+    RecentFields, Recorder, Wrong,
 };
 use memreport::Field;
 
 use self::claimants::{ClaimantId, Claimants};
 use self::last_claimant::LastClaimant;
-use self::packed::{PackedClaims, ShortClaim};
+use self::packed::{ClaimantBits, PackedClaims, ShortClaim};
 use self::words::{
     CLAIMANT_SHIFT, ClaimWords, LARGE, MAX_CLAIMANTS, OLD, ResolvedClaim, WRONG_KINDS, WRONG_SHIFT,
     address_of, second_word,
@@ -33,7 +34,7 @@ use crate::mem::pages::PageList;
 use crate::mem::radix_sort::ByRegion;
 use crate::mem::sys;
 use crate::table::BLOCKS;
-use crate::table::blocks::Granule;
+use crate::table::blocks::{Blocks, Granule};
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{PackedBlock, SmallBlock};
 
@@ -173,6 +174,26 @@ impl ClaimBuffer {
         block.usable
     }
 
+    /// Looks up and claims a block, if the quick look-up finds it. Returns its usable bytes.
+    #[inline(always)]
+    fn claim_quickly(
+        &self,
+        granule: Granule,
+        expected: &ExpectedBlock,
+        reporter: u32,
+    ) -> Option<usize> {
+        let block = Blocks::find_expected(granule, expected)?;
+        let start = sys::untagged(expected.start.get());
+        let claimant = Claimant { reporter, field: expected.field.get() };
+        let bits = self.claimants.id(claimant).and_then(ClaimantBits::of);
+        let is_old = self.is_old(block.packed);
+        let short = bits.and_then(|bits| ShortClaim::right(start, block.usable, bits, is_old));
+        if !short.is_some_and(|short| self.packed.push_quickly(short)) {
+            self.push_small(start, block, claimant);
+        }
+        Some(block.usable)
+    }
+
     /// Adds a claim, in one word if it fits.
     fn push(&self, address: usize, bytes: usize, claimant: Claimant, flags: u64) {
         let Some(id) = self.claimants.id(claimant) else { return self.count_lost() };
@@ -250,6 +271,17 @@ impl Recorder for ClaimBuffer {
             return Some(block.usable);
         }
         Some(self.push_small(start, block, claimant))
+    }
+
+    fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
+        // Constants, which take fewer instructions.
+        if self.granule == Granule::OF_32 {
+            BLOCKS.prefetch_expected(Granule::OF_32, blocks.next);
+            blocks.look_up(|block| self.claim_quickly(Granule::OF_32, block, reporter))
+        } else {
+            BLOCKS.prefetch_expected(Granule::OF_16, blocks.next);
+            blocks.look_up(|block| self.claim_quickly(Granule::OF_16, block, reporter))
+        }
     }
 
     fn visits(&self, field: &'static Field, address: usize, size: usize) {

@@ -20,6 +20,8 @@ mod huge;
 mod sampled;
 mod ageing;
 #[cfg(not(loom))]
+mod expected;
+#[cfg(not(loom))]
 mod tombstones;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -220,18 +222,22 @@ impl Blocks {
         address: usize,
         requested: usize,
     ) -> Option<SmallBlock> {
-        let words = self.leaf(granule, address)?;
         // Acquire, with the Release in `store_word`.
-        let word = words[HEADER + word_index(granule, address)].load(Acquire);
+        let word = self.word(granule, address)?.load(Acquire);
         PackedBlock::match_small(word, requested, granule.is_second_half(address))
+    }
+
+    /// Returns the word for a block that starts at this address; `None` if its leaf is not mapped.
+    #[inline(always)]
+    pub(crate) fn word(&self, granule: Granule, address: usize) -> Option<&'static AtomicU64> {
+        self.leaf(granule, address).map(|words| &words[HEADER + word_index(granule, address)])
     }
 
     /// Returns the address of the word for a block at this address, or null if its leaf is not
     /// mapped. For prefetching.
     #[inline]
     pub(crate) fn word_address(&self, granule: Granule, address: usize) -> *const u8 {
-        let word =
-            self.leaf(granule, address).map(|words| &words[HEADER + word_index(granule, address)]);
+        let word = self.word(granule, address);
         word.map_or(std::ptr::null(), |word| std::ptr::from_ref(word).cast())
     }
 

@@ -22,7 +22,7 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
 
     #[inline]
     fn prefetch(&self, ahead: Lookahead<'_>) {
-        ahead.contents(start_of::<T>(self), size_of_val::<T>(self) + two_counts().size());
+        ahead.shared_contents(start_of::<T>(self), size_of_val::<T>(self) + two_counts().size());
     }
 
     #[inline]
@@ -58,7 +58,7 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
 
     #[inline]
     fn prefetch(&self, ahead: Lookahead<'_>) {
-        ahead.contents(start_of::<T>(self), size_of_val::<T>(self) + two_counts().size());
+        ahead.shared_contents(start_of::<T>(self), size_of_val::<T>(self) + two_counts().size());
     }
 
     #[inline]

@@ -14,6 +14,8 @@ pub struct Lookahead<'t> {
     /// The table that answers size queries. Without one, the allocator reads the word before the
     /// block.
     pub(crate) table: Option<&'t dyn Tracker>,
+    /// True if the tracker looks up many blocks at once, and prefetches their entries itself.
+    pub(crate) defers_look_ups: bool,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -30,21 +32,34 @@ impl Lookahead<'_> {
     pub fn block<T: ?Sized>(self, start: *const T) {
         let start = start.cast::<u8>();
         match self.table {
-            Some(table) => fetch(table.entry_address(start.addr())),
             None => fetch(header(start)),
+            Some(_) if self.defers_look_ups => {}
+            Some(table) => fetch(table.entry_address(start.addr())),
         }
     }
 
     /// Prefetches for a size query of a block and for a visit to its first `bytes` bytes.
     #[inline]
     pub fn contents<T: ?Sized>(self, start: *const T, bytes: usize) {
-        self.block(start);
         let start = start.cast::<u8>();
-        if self.table.is_some() {
-            fetch(start);
+        match self.table {
+            // The start is mostly in one line with the header.
+            None => fetch(header(start)),
+            Some(table) => {
+                if !self.defers_look_ups {
+                    fetch(table.entry_address(start.addr()));
+                }
+                fetch(start);
+            }
         }
-        // The start is mostly in one line with the header.
         fetch(start.wrapping_add(bytes.saturating_sub(1)));
+    }
+
+    /// Prefetches as [`contents`](Self::contents) does, for a block that is looked up as soon as it
+    /// is visited.
+    #[inline]
+    pub(crate) fn shared_contents(self, start: *const u8, bytes: usize) {
+        Lookahead { defers_look_ups: false, ..self }.contents(start, bytes);
     }
 
     /// Prefetches for a value that is a block of its own. See [`contents`](Self::contents).
@@ -63,7 +78,7 @@ fn header(start: *const u8) -> *const u8 {
 
 /// Prefetches the cache line at this address, which may be any address.
 #[inline]
-pub(crate) fn fetch(address: *const u8) {
+pub fn fetch(address: *const u8) {
     #[cfg(all(not(miri), target_arch = "x86_64"))]
     // SAFETY: a prefetch reads nothing, and does nothing for an unmapped address.
     unsafe {
@@ -128,7 +143,11 @@ mod tests {
     /// Returns the blocks whose entries are prefetched with a value, and those with its pointees.
     fn fetched<T: MallocSizeOf>(value: &T) -> [Vec<usize>; 2] {
         let [blocks, pointees] = [Entries::default(), Entries::default()];
-        let by = |table| Lookahead { table: Some(table), defers_pointees: false };
+        let by = |table| Lookahead {
+            table: Some(table),
+            defers_look_ups: false,
+            defers_pointees: false,
+        };
         value.prefetch(by(&blocks));
         value.prefetch_pointees(by(&pointees));
         [blocks, pointees].map(|entries| entries.0.into_inner().expect("nothing panics"))
@@ -173,7 +192,11 @@ mod tests {
     fn pointees_are_left_to_the_queue_on_request() {
         let boxed = text(0);
         let entries = Entries::default();
-        boxed.prefetch_pointees(Lookahead { table: Some(&entries), defers_pointees: true });
+        boxed.prefetch_pointees(Lookahead {
+            table: Some(&entries),
+            defers_look_ups: false,
+            defers_pointees: true,
+        });
         assert!(entries.0.lock().expect("nothing panics").is_empty());
     }
 }

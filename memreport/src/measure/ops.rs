@@ -10,9 +10,11 @@ mod find;
 mod locks;
 #[cfg(any(feature = "im", feature = "imbl"))]
 mod nodes;
+mod pending;
 mod prefetch;
 mod queue;
 mod reach;
+mod record;
 mod share;
 mod sums;
 
@@ -24,6 +26,7 @@ use core::cell::{Cell, RefCell};
 pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;
+use pending::Pending;
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable};
 pub(crate) use queue::OwningPointer;
 use queue::Queue;
@@ -36,8 +39,8 @@ use crate::allocator::declaration::usable_size;
 use crate::allocator::size_source::SizeSource;
 use crate::field::Field;
 use crate::tracker::Tracker;
-use crate::tracker::claim::{Claim, Found, Place, Wrong};
-use crate::tracker::recorder::{Claimant, Recorder};
+use crate::tracker::claim::{Claim, Place, Wrong};
+use crate::tracker::recorder::Recorder;
 
 /// The stack depth in bytes from which on values are deferred: half of the smallest usual stack.
 const STACK_BUDGET: usize = 48 * 1024;
@@ -51,6 +54,8 @@ const STACK_BUDGET: usize = 48 * 1024;
 pub struct Ops<'a> {
     collection: &'a Collection<'a>,
     sums: &'a Sums,
+    /// The blocks whose look-up is pending; `None` if each is looked up at once.
+    pending: Option<&'a Pending>,
     /// The field that is being measured: claims are attributed to it.
     field: Cell<Option<&'static Field>>,
     /// The address of the stack below which values are deferred.
@@ -122,9 +127,9 @@ impl<'a> Ops<'a> {
     #[cold]
     fn part(&self, name: &'static str, description: &'static str, measure: impl FnOnce()) {
         let outer = self.sums.part();
-        self.sums.switch_to(self.sums.child_part(outer, name, description));
+        self.switch_to(self.sums.child_part(outer, name, description));
         measure();
-        self.sums.switch_to(outer);
+        self.switch_to(outer);
     }
 
     /// Records that this field is not measured.
@@ -137,6 +142,10 @@ impl<'a> Ops<'a> {
 
     /// Adds a block whose start and layout are known. A layout of size 0 is no block.
     ///
+    /// While DMD is awake, its table is read later: at the latest when this measurement ends, or
+    /// the innermost [`measure_borrowed`](Self::measure_borrowed). A block that may be freed
+    /// before, such as one behind a lock, is added within `measure_borrowed`.
+    ///
     /// # Safety
     ///
     /// Unless the size is 0, `start` could be passed to the global allocator's `dealloc` with this
@@ -147,10 +156,17 @@ impl<'a> Ops<'a> {
             return;
         }
         let start = start.cast::<u8>();
-        match self.collection.sizes {
-            SizeSource::Layout => self.count(layout.size()),
+        // The frequent cases first, without a jump by a table.
+        if let SizeSource::Allocator(usable_size) = self.collection.sizes {
             // SAFETY: the caller's contract, for the allocator of the declaration.
-            SizeSource::Allocator(usable_size) => self.count(unsafe { usable_size(start, layout) }),
+            return self.count(unsafe { usable_size(start, layout) });
+        }
+        if let Some(pending) = self.pending {
+            return self.expect_block(pending, start.addr(), layout.size());
+        }
+        match self.collection.sizes {
+            SizeSource::Allocator(_) => {}
+            SizeSource::Layout => self.count(layout.size()),
             // SAFETY: the block is live, which is all that the function requires.
             SizeSource::Function(size_of) => self.count(unsafe { size_of(start.cast()) }),
             SizeSource::Table(tracker) => {
@@ -264,6 +280,7 @@ impl<'a> Ops<'a> {
         let ops = Ops {
             collection: self.collection,
             sums: self.sums,
+            pending: self.pending,
             field: self.field.clone(),
             deepest: self.deepest,
             queue: Queue::new(),
@@ -273,12 +290,13 @@ impl<'a> Ops<'a> {
         let part = self.sums.part();
         let result = measure(lent, &ops);
         ops.run_deferred();
-        self.sums.switch_to(part);
+        self.switch_to(part);
         result
     }
 
     /// Returns the bytes added so far.
     pub(crate) fn bytes(&self) -> usize {
+        self.look_up_pending();
         self.sums.bytes()
     }
 
@@ -301,27 +319,6 @@ impl<'a> Ops<'a> {
     /// Holds a guard until these `Ops` have no work left.
     pub(crate) fn hold(&self, guard: impl Sized + 'a) {
         self.guards.borrow_mut().push(Box::new((guard, self.holding())));
-    }
-
-    /// Claims a block. Returns the bytes that this added.
-    #[inline]
-    fn claim(&self, tracker: &dyn Tracker, claim: Claim) -> usize {
-        self.record(claim, tracker.look_up(claim))
-    }
-
-    /// Claims a block that was allocated with this size, if the quick look-up can decide. Returns
-    /// its usable bytes.
-    #[inline]
-    fn exact_block(&self, tracker: &dyn Tracker, start: usize, size: usize) -> Option<usize> {
-        match self.collection.recorder {
-            None => tracker.exact_block(start, size),
-            Some(recorder) => recorder.claimed_exact(start, size, self.claimant()),
-        }
-    }
-
-    #[inline]
-    fn claimant(&self) -> Claimant {
-        Claimant { reporter: self.collection.reporter.get(), field: self.field.get() }
     }
 
     /// Claims a block by its start. If the tracker does not have it, the allocator reports its
@@ -353,17 +350,6 @@ impl<'a> Ops<'a> {
     }
 
     #[inline]
-    fn record(&self, claim: Claim, found: Found) -> usize {
-        if let Some(recorder) = self.collection.recorder {
-            recorder.claimed(claim, found, self.claimant());
-        }
-        if found.bytes > 0 {
-            self.count(found.bytes);
-        }
-        found.bytes
-    }
-
-    #[inline]
     fn count(&self, bytes: usize) {
         self.sums.count(bytes);
     }
@@ -383,22 +369,32 @@ impl<'a> Ops<'a> {
         self.deferred.borrow_mut().push(Deferred { field, part, work: Box::new(work) });
     }
 
+    /// Counts further blocks for this part.
+    #[inline]
+    fn switch_to(&self, part: usize) {
+        if part != self.sums.part() {
+            self.look_up_pending();
+            self.sums.switch_to(part);
+        }
+    }
+
     fn run_deferred(&self) {
         // A closure, because a borrow in the loop's head would last for its body.
         let next = || self.deferred.borrow_mut().pop();
         self.drain_queue();
         while let Some(Deferred { field, part, work }) = next() {
             self.field.set(field);
-            self.sums.switch_to(part);
+            self.switch_to(part);
             work(self);
             self.drain_queue();
         }
+        self.look_up_pending();
     }
 }
 
 impl core::fmt::Debug for Ops<'_> {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        out.debug_struct("Ops").field("bytes", &self.bytes()).finish_non_exhaustive()
+        out.debug_struct("Ops").field("bytes", &self.sums.bytes()).finish_non_exhaustive()
     }
 }
 
@@ -415,10 +411,12 @@ pub(crate) fn measure_with<T: ?Sized>(
     measure: impl for<'a> FnOnce(&'a T, &Ops<'a>),
 ) -> Measured {
     let sums = Sums::default();
+    let pending = collection.defers_look_ups.then(Pending::new);
     {
         let ops = Ops {
             collection,
             sums: &sums,
+            pending: pending.as_ref(),
             field: Cell::default(),
             deepest: stack_position().saturating_sub(STACK_BUDGET),
             queue: Queue::new(),

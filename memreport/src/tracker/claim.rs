@@ -1,5 +1,11 @@
 //! Defines a claim, a reporter's statement about one block, and the answer of the tracker.
 
+use core::cell::Cell;
+#[cfg(feature = "std")]
+use core::sync::atomic::AtomicU64;
+
+use crate::field::Field;
+
 /// A statement of a reporter about one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
@@ -18,6 +24,79 @@ pub enum Place {
     Start,
     /// Any byte. An address outside all blocks is no defect.
     Inside,
+}
+
+/// A block as a reporter expects it in the table.
+#[derive(Debug)]
+pub struct ExpectedBlock {
+    /// The address of its first byte.
+    pub start: Cell<usize>,
+    /// The size in bytes with which it was allocated.
+    pub size: Cell<usize>,
+    /// The innermost field of a derived type that led to the block.
+    pub field: Cell<Option<&'static Field>>,
+    /// The table's word for the block, since the tracker prefetched it.
+    #[cfg(feature = "std")]
+    pub word: Cell<Option<&'static AtomicU64>>,
+}
+
+impl ExpectedBlock {
+    /// Returns a place without a block.
+    pub(crate) const fn none() -> Self {
+        ExpectedBlock {
+            start: Cell::new(0),
+            size: Cell::new(0),
+            field: Cell::new(None),
+            #[cfg(feature = "std")]
+            word: Cell::new(None),
+        }
+    }
+}
+
+/// Blocks that are looked up together.
+#[derive(Clone, Copy)]
+pub struct ExpectedBlocks<'b> {
+    /// The blocks to look up, in the order in which they were claimed. Each was one of `next` in an
+    /// earlier call.
+    pub blocks: &'b [ExpectedBlock],
+    /// Blocks of a later call. The tracker prefetches their words.
+    pub next: &'b [ExpectedBlock],
+    /// Called for each block that the quick look-up cannot decide, when all before it are recorded.
+    pub missed: &'b dyn Fn(&ExpectedBlock),
+}
+
+impl core::fmt::Debug for ExpectedBlocks<'_> {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        out.debug_struct("ExpectedBlocks").field("blocks", &self.blocks).finish_non_exhaustive()
+    }
+}
+
+impl ExpectedBlocks<'_> {
+    /// Calls `quick` for each block, and `missed` if that returns `None`. Counts the usable bytes
+    /// that `quick` returns.
+    #[inline(always)]
+    pub fn look_up(self, mut quick: impl FnMut(&ExpectedBlock) -> Option<usize>) -> CountedBlocks {
+        let mut counted = CountedBlocks::default();
+        for block in self.blocks {
+            match quick(block) {
+                Some(bytes) => {
+                    counted.blocks += 1;
+                    counted.bytes += bytes;
+                }
+                None => (self.missed)(block),
+            }
+        }
+        counted
+    }
+}
+
+/// A number of blocks and the sum of their usable bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountedBlocks {
+    /// The number of blocks.
+    pub blocks: usize,
+    /// Their usable bytes.
+    pub bytes: usize,
 }
 
 /// The tracker's answer to a claim.

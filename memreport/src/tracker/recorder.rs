@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use super::claim::{Claim, Found};
+use super::claim::{Claim, CountedBlocks, ExpectedBlocks, Found};
 use crate::field::Field;
 
 /// A recorder of all claims of one collection, in the order in which they are made.
@@ -17,6 +17,15 @@ pub trait Recorder {
     fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
         let _ = (start, size, claimant);
         None
+    }
+
+    /// Looks up and records several blocks as [`claimed_exact`](Self::claimed_exact) does, all for
+    /// this reporter, and counts them.
+    fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
+        blocks.look_up(|block| {
+            let claimant = Claimant { reporter, field: block.field.get() };
+            self.claimed_exact(block.start.get(), block.size.get(), claimant)
+        })
     }
 
     /// Notes that the walk measures or skips this field, which lies at `address` and has `size`

@@ -3,9 +3,8 @@
 //! While single allocations are observed, a look-up must tell a freed block from an unsampled one
 //! and from memory that was never tracked. A tombstone stays until the next block at its address.
 
-use super::leaf::{HEADER, store_word, word_index};
+use super::leaf::{store_word, word_index};
 use super::{Blocks, Granule};
-use crate::mem::sync::AtomicU64;
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::load_own;
 use crate::table::packed_block::{Block, PackedBlock, Sizes, Tombstone};
@@ -48,10 +47,6 @@ impl Blocks {
             // Release, with the Acquire in `tombstone_at`.
             word.store(packed.tombstone_word(Tombstone::Unsampled), Release);
         }
-    }
-
-    fn word(&self, granule: Granule, address: usize) -> Option<&'static AtomicU64> {
-        self.leaf(granule, address)?.get(HEADER + word_index(granule, address))
     }
 
     /// Clears all tombstones.

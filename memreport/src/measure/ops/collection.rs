@@ -23,6 +23,9 @@ type VisitedBlocks = alloc::collections::BTreeMap<usize, u32>;
 pub(crate) struct Collection<'c> {
     pub(super) sizes: SizeSource,
     pub(super) recorder: Option<&'c dyn Recorder>,
+    /// True if blocks of known size are looked up in batches. If the tracker does not have every
+    /// block, the allocator reports some of the sizes, for which a block must be alive.
+    pub(super) defers_look_ups: bool,
     recent_fields: Option<&'c RecentFields>,
     visited: RefCell<VisitedBlocks>,
     /// The ordinal of the collection's reporter that runs.
@@ -40,9 +43,12 @@ impl<'c> Collection<'c> {
     }
 
     pub(crate) fn new(sizes: SizeSource, recorder: Option<&'c dyn Recorder>) -> Self {
+        let defers_look_ups =
+            matches!(sizes, SizeSource::Table(tracker) if tracker.tracks_every_block());
         Collection {
             sizes,
             recorder,
+            defers_look_ups,
             recent_fields: recorder.and_then(Recorder::recent_fields),
             visited: RefCell::default(),
             run: Cell::new(0),

@@ -52,7 +52,11 @@ impl Ops<'_> {
     pub(crate) fn enclosing_block_at(&self, inside: *const u8, offset: usize, size: usize) {
         if let SizeSource::Table(tracker) = self.collection.sizes {
             let start = inside.addr().wrapping_sub(offset);
-            if let Some(bytes) = self.exact_block(tracker, start, size) {
+            if let Some(pending) = self.pending {
+                if tracker.exact_block(start, size).is_some() {
+                    return self.expect_block(pending, start, size);
+                }
+            } else if let Some(bytes) = self.exact_block(tracker, start, size) {
                 return self.count(bytes);
             }
         }

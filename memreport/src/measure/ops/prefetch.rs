@@ -8,6 +8,7 @@ use super::queue::OwningPointer;
 use crate::allocator::size_source::SizeSource;
 use crate::measure::lookahead::{LINE, Lookahead, fetch};
 use crate::measure::size_of::MallocSizeOf;
+use crate::tracker::Tracker;
 
 /// The distance in elements at which an element's blocks are prefetched: as many as a processor can
 /// have in flight.
@@ -165,15 +166,13 @@ impl Ops<'_> {
     /// Returns the prefetcher, or `None` if sizes come from layouts.
     #[inline]
     fn lookahead(&self) -> Option<Lookahead<'_>> {
-        match self.collection.sizes {
-            SizeSource::Layout => None,
-            SizeSource::Allocator(_) | SizeSource::Function(_) => {
-                Some(Lookahead { table: None, defers_pointees: false })
-            }
-            SizeSource::Table(table) => {
-                Some(Lookahead { table: Some(table), defers_pointees: false })
-            }
-        }
+        let table: Option<&dyn Tracker> = match self.collection.sizes {
+            SizeSource::Layout => return None,
+            SizeSource::Allocator(_) | SizeSource::Function(_) => None,
+            SizeSource::Table(table) => Some(table),
+        };
+        let defers_look_ups = self.pending.is_some();
+        Some(Lookahead { table, defers_look_ups, defers_pointees: false })
     }
 }
 

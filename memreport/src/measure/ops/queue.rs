@@ -118,17 +118,17 @@ impl<'a> Ops<'a> {
         }
         self.queue.is_fetched.set(is_fetched);
         self.field.set(field);
-        self.sums.switch_to(part);
+        self.switch_to(part);
     }
 
     fn measure_one(&self, pending: Pending<'a>) {
         self.field.set(pending.field);
-        self.sums.switch_to(pending.part);
+        self.switch_to(pending.part);
         pending.owner.measure_pointee(self);
     }
 
     /// Pops the oldest pointer. The newest of the overflow takes its place.
-    #[inline]
+    #[inline(always)]
     fn next_pending(&self) -> Option<Pending<'a>> {
         let pending = self.queue.pop()?;
         if let Some(half_way) = self.queue.nth(HALF_WAY - 1) {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
 use crate::measure::measured::{Measured, Part};
+use crate::tracker::claim::CountedBlocks;
 
 /// The sums of one measurement.
 #[derive(Default)]
@@ -50,6 +51,13 @@ impl Sums {
     pub(super) fn count(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
         self.blocks.set(self.blocks.get() + 1);
+    }
+
+    /// Counts several blocks.
+    #[inline]
+    pub(super) fn count_blocks(&self, CountedBlocks { blocks, bytes }: CountedBlocks) {
+        self.bytes.set(self.bytes.get() + bytes);
+        self.blocks.set(self.blocks.get() + blocks);
     }
 
     /// Counts bytes from a formula.

@@ -1,0 +1,276 @@
+//! Collects blocks whose look-up in the tracker's table is pending, and looks them up together.
+//!
+//! A block's entry of the table is mostly not in the cache, and each look-up is a call through a
+//! pointer. The tracker prefetches the entries of a batch and then reads them, in one call. No
+//! memory of a block is touched. So the blocks may wait until their borrow ends, and claims keep
+//! the order in which they are made.
+
+use alloc::collections::VecDeque;
+use core::cell::{Cell, RefCell};
+
+use super::Ops;
+use crate::allocator::size_source::SizeSource;
+use crate::tracker::claim::{Claim, ExpectedBlock, ExpectedBlocks, Found, Place};
+use crate::tracker::recorder::Claimant;
+
+/// The number of blocks in a batch, which is looked up by one call.
+const BATCH: usize = 16;
+
+/// The number of blocks that wait. All but one batch of them are prefetched.
+const RING: usize = 4 * BATCH;
+
+/// The size of a block that stands for an answered claim.
+const ANSWERED: usize = usize::MAX;
+
+/// The blocks and claims that wait, in the order in which they were added.
+pub(super) struct Pending {
+    blocks: [ExpectedBlock; RING],
+    /// The place of the next block.
+    next: Cell<usize>,
+    /// The number of blocks in full batches before that place. Their entries are prefetched.
+    prefetched: Cell<usize>,
+    /// Claims that are looked up already, and wait so that the recorder receives them in order.
+    answered: RefCell<VecDeque<(Claim, Found)>>,
+}
+
+impl Pending {
+    pub(super) fn new() -> Self {
+        Pending {
+            blocks: [const { ExpectedBlock::none() }; RING],
+            next: Cell::new(0),
+            prefetched: Cell::new(0),
+            answered: RefCell::new(VecDeque::new()),
+        }
+    }
+}
+
+impl Ops<'_> {
+    /// Adds a block whose entry of the table is looked up later.
+    #[inline(always)]
+    pub(super) fn expect_block(&self, pending: &Pending, start: usize, size: usize) {
+        let Pending { blocks, next, .. } = pending;
+        let place = next.get() % blocks.len();
+        let block = &blocks[place];
+        block.start.set(start);
+        block.size.set(size);
+        block.field.set(self.field.get());
+        next.set((place + 1) % blocks.len());
+        if (place + 1) % BATCH == 0 {
+            self.look_up_prefetched(pending);
+        }
+    }
+
+    /// Records an answered claim after the pending ones.
+    #[cold]
+    pub(super) fn record_later(&self, pending: &Pending, claim: Claim, found: Found) {
+        pending.answered.borrow_mut().push_back((claim, found));
+        self.expect_block(pending, claim.address, ANSWERED);
+    }
+
+    /// Prefetches the entries of a full batch, and looks up the oldest one, whose place is needed.
+    #[cold]
+    #[inline(never)]
+    fn look_up_prefetched(&self, pending: &Pending) {
+        let Pending { blocks, next, prefetched, .. } = pending;
+        let next = next.get();
+        let newest = &blocks[(next + RING - BATCH) % RING..][..BATCH];
+        if prefetched.get() < RING - BATCH {
+            prefetched.set(prefetched.get() + BATCH);
+            self.look_up_blocks(&[], newest);
+        } else {
+            self.look_up_blocks(&blocks[next..][..BATCH], newest);
+        }
+    }
+
+    /// Looks up all pending blocks, and counts them for the current part.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn look_up_pending(&self) {
+        let Some(Pending { blocks, next, prefetched, .. }) = self.pending else { return };
+        let (end, prefetched) = (next.replace(0), prefetched.replace(0));
+        let begin = end / BATCH * BATCH;
+        let newest = &blocks[begin..end];
+        if !newest.is_empty() {
+            self.look_up_blocks(&[], newest);
+        }
+        for before in (0..prefetched).step_by(BATCH).rev() {
+            let first = (begin + RING - BATCH - before) % RING;
+            self.look_up_blocks(&blocks[first..][..BATCH], &[]);
+        }
+        if !newest.is_empty() {
+            self.look_up_blocks(newest, &[]);
+        }
+    }
+
+    fn look_up_blocks(&self, blocks: &[ExpectedBlock], next: &[ExpectedBlock]) {
+        let SizeSource::Table(tracker) = self.collection.sizes else { return };
+        let missed = |block: &ExpectedBlock| self.look_up_missed(block);
+        let batch = ExpectedBlocks { blocks, next, missed: &missed };
+        let counted = match self.collection.recorder {
+            None => tracker.expected_blocks(batch),
+            Some(recorder) => recorder.claimed_expected(batch, self.collection.reporter.get()),
+        };
+        self.sums.count_blocks(counted);
+    }
+
+    /// Looks up a block that the quick look-up cannot decide, or records an answered claim.
+    #[cold]
+    fn look_up_missed(&self, block: &ExpectedBlock) {
+        let SizeSource::Table(tracker) = self.collection.sizes else { return };
+        let (start, size, field) = (block.start.get(), block.size.get(), block.field.get());
+        let is_answered = size == ANSWERED;
+        let (claim, found) = if is_answered {
+            let answered =
+                self.pending.and_then(|pending| pending.answered.borrow_mut().pop_front());
+            let Some(answered) = answered else { return };
+            answered
+        } else {
+            let claim = Claim { address: start, size: Some(size), place: Place::Start };
+            (claim, tracker.look_up(claim))
+        };
+        if let Some(recorder) = self.collection.recorder {
+            let claimant = Claimant { reporter: self.collection.reporter.get(), field };
+            recorder.claimed(claim, found, claimant);
+        }
+        if !is_answered && found.bytes > 0 {
+            self.count(found.bytes);
+        }
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::fmt::Write as _;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::measure::ops::{Collection, measure_with};
+    use crate::tracker::Tracker;
+    use crate::tracker::claim::{Block, CountedBlocks};
+    use crate::tracker::findings::Recording;
+    use crate::tracker::recorder::{Position, Recorder};
+
+    /// A tracker of blocks with 8 bytes at each multiple of 8. The quick look-up finds the blocks
+    /// at multiples of 16.
+    #[derive(Default)]
+    struct Eights {
+        /// The starts of the blocks that were prefetched and not yet looked up.
+        prefetched: Mutex<Vec<usize>>,
+    }
+
+    impl Tracker for Eights {
+        fn is_awake(&self) -> bool {
+            true
+        }
+
+        fn tracks_every_block(&self) -> bool {
+            true
+        }
+
+        fn state(&self) -> String {
+            "a test".to_owned()
+        }
+
+        fn look_up(&self, claim: Claim) -> Found {
+            let start = claim.address / 8 * 8;
+            let block = Block { start, requested: 8, usable: 8, identity: 1 };
+            Found { bytes: 8, block: Some(block), wrong: None }
+        }
+
+        fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
+            (start % 16 == 0 && size == 8).then_some(8)
+        }
+
+        fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
+            let mut prefetched = self.prefetched.lock().expect("nothing panics");
+            prefetched.extend(blocks.next.iter().map(|block| block.start.get()));
+            for (block, start) in blocks.blocks.iter().zip(prefetched.drain(..blocks.blocks.len()))
+            {
+                assert_eq!(block.start.get(), start, "prefetched before, and in order");
+            }
+            drop(prefetched);
+            blocks.look_up(|block| self.exact_block(block.start.get(), block.size.get()))
+        }
+
+        fn entry_address(&self, _: usize) -> *const u8 {
+            core::ptr::null()
+        }
+
+        fn begin(&self) -> Box<dyn Recording> {
+            unreachable!("nothing is collected")
+        }
+
+        fn own_memory(&self, _: &mut dyn FnMut(&'static str, usize, &'static str)) {}
+    }
+
+    /// A recorder that logs each claim's address, with `!` if the quick look-up missed it.
+    #[derive(Default)]
+    struct Log(RefCell<String>);
+
+    impl Recorder for Log {
+        fn claimed(&self, claim: Claim, _: Found, _: Claimant) {
+            let _ = write!(self.0.borrow_mut(), " {}!", claim.address);
+        }
+
+        fn claimed_exact(&self, start: usize, size: usize, _: Claimant) -> Option<usize> {
+            let found = Eights::default().exact_block(start, size)?;
+            let _ = write!(self.0.borrow_mut(), " {start}");
+            Some(found)
+        }
+
+        fn position(&self) -> Position {
+            Position::default()
+        }
+
+        fn roll_back(&self, _: Position) {}
+    }
+
+    fn tracker() -> SizeSource {
+        SizeSource::Table(Box::leak(Box::<Eights>::default()))
+    }
+
+    #[test]
+    fn each_block_is_looked_up_once_after_it_was_prefetched() {
+        let sizes = [0, 1, BATCH - 1, BATCH, BATCH + 1, RING - 1, RING, RING + 1, 5 * RING + 7];
+        for count in sizes {
+            let collection = Collection::new(tracker(), None);
+            let measured = measure_with(&collection, &(), |(), ops| {
+                let pending = ops.pending.expect("every block is tracked");
+                (0..count).for_each(|index| ops.expect_block(pending, 16 * index, 8));
+                // Nothing is left to add at the end, nor is anything added twice.
+                assert_eq!(ops.bytes(), 8 * count);
+            });
+            assert_eq!((measured.bytes, measured.blocks), (8 * count, count));
+        }
+    }
+
+    #[test]
+    fn claims_of_all_kinds_are_recorded_in_their_order() {
+        let log = Log::default();
+        let collection = Collection::new(tracker(), Some(&log));
+        let measured = measure_with(&collection, &(), |(), ops| {
+            let pending = ops.pending.expect("every block is tracked");
+            ops.expect_block(pending, 16, 8);
+            ops.enclosing_block(core::ptr::without_provenance::<u8>(33), 0);
+            ops.expect_block(pending, 24, 8);
+            assert_eq!(*log.0.borrow(), "", "they wait");
+            ops.measure_borrowed(&(), |(), ops| ops.expect_block(pending, 48, 8));
+            assert_eq!(*log.0.borrow(), " 16 33! 24! 48", "a borrow ends after its look-ups");
+            ops.expect_block(pending, 64, 8);
+        });
+        assert_eq!(*log.0.borrow(), " 16 33! 24! 48 64");
+        assert_eq!((measured.bytes, measured.blocks), (40, 5));
+    }
+
+    #[test]
+    fn blocks_are_counted_for_the_part_that_added_them() {
+        let collection = Collection::new(tracker(), None);
+        let measured = measure_with(&collection, &(), |(), ops| {
+            let pending = ops.pending.expect("every block is tracked");
+            ops.expect_block(pending, 16, 8);
+            ops.part("part", "A part.", || ops.expect_block(pending, 32, 8));
+            ops.expect_block(pending, 48, 8);
+        });
+        assert_eq!((measured.bytes, measured.part("part")), (24, 8));
+    }
+}
