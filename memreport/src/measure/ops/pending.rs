@@ -19,6 +19,9 @@ const BATCH: usize = 16;
 /// The number of blocks that wait. All but one batch of them are prefetched.
 const RING: usize = 4 * BATCH;
 
+/// The most blocks that are looked up one by one, as after a short borrow.
+const FEW: usize = 2;
+
 /// The size of a block that stands for an answered claim.
 const ANSWERED: usize = usize::MAX;
 
@@ -83,22 +86,46 @@ impl Ops<'_> {
     }
 
     /// Looks up all pending blocks, and counts them for the current part.
+    #[inline]
+    pub(super) fn look_up_pending(&self) {
+        if let Some(pending) = self.pending {
+            if pending.next.get() | pending.prefetched.get() != 0 {
+                self.empty(pending);
+            }
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) fn look_up_pending(&self) {
-        let Some(Pending { blocks, next, prefetched, .. }) = self.pending else { return };
+    fn empty(&self, Pending { blocks, next, prefetched, .. }: &Pending) {
         let (end, prefetched) = (next.replace(0), prefetched.replace(0));
         let begin = end / BATCH * BATCH;
         let newest = &blocks[begin..end];
-        if !newest.is_empty() {
-            self.look_up_blocks(&[], newest);
+        if prefetched == 0 && newest.len() <= FEW {
+            return newest.iter().for_each(|block| self.look_up_one(block));
         }
+        self.look_up_blocks(&[], newest);
         for before in (0..prefetched).step_by(BATCH).rev() {
             let first = (begin + RING - BATCH - before) % RING;
             self.look_up_blocks(&blocks[first..][..BATCH], &[]);
         }
-        if !newest.is_empty() {
-            self.look_up_blocks(newest, &[]);
+        self.look_up_blocks(newest, &[]);
+    }
+
+    /// Looks up a block at once.
+    fn look_up_one(&self, block: &ExpectedBlock) {
+        let SizeSource::Table(tracker) = self.collection.sizes else { return };
+        let (start, size, field) = (block.start.get(), block.size.get(), block.field.get());
+        let found = match self.collection.recorder {
+            None => tracker.exact_block(start, size),
+            Some(recorder) => {
+                let claimant = Claimant { reporter: self.collection.reporter.get(), field };
+                recorder.claimed_exact(start, size, claimant)
+            }
+        };
+        match found {
+            Some(bytes) => self.count(bytes),
+            None => self.look_up_missed(block),
         }
     }
 
@@ -252,14 +279,15 @@ mod tests {
             let pending = ops.pending.expect("every block is tracked");
             ops.expect_block(pending, 16, 8);
             ops.enclosing_block(core::ptr::without_provenance::<u8>(33), 0);
+            ops.block_by_words([41], |_, _| true);
             ops.expect_block(pending, 24, 8);
             assert_eq!(*log.0.borrow(), "", "they wait");
             ops.measure_borrowed(&(), |(), ops| ops.expect_block(pending, 48, 8));
-            assert_eq!(*log.0.borrow(), " 16 33! 24! 48", "a borrow ends after its look-ups");
+            assert_eq!(*log.0.borrow(), " 16 32 41! 24! 48", "a borrow ends after its look-ups");
             ops.expect_block(pending, 64, 8);
         });
-        assert_eq!(*log.0.borrow(), " 16 33! 24! 48 64");
-        assert_eq!((measured.bytes, measured.blocks), (40, 5));
+        assert_eq!(*log.0.borrow(), " 16 32 41! 24! 48 64");
+        assert_eq!((measured.bytes, measured.blocks), (48, 6));
     }
 
     #[test]
