@@ -69,6 +69,12 @@ version = "0.7"
 
 [profile.release]
 debug = "line-tables-only"
+
+[profile.dev.package.memreport]
+opt-level = 3
+
+[profile.dev.package.memreport-dmd]
+opt-level = 3
 "#;
 
 /// The addition to the end of the server's `main.rs`.
