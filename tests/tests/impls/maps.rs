@@ -94,6 +94,9 @@ fn ordered_maps() {
     assert_fully_reported!(BTreeMap::<u64, String>::new());
     for number in [1, 6, 11, 12, 13, 100, 144, 145, 5000_u64] {
         assert_fully_reported!((0..number).map(|key| (key, text(9))).collect::<BTreeMap<_, _>>());
+        // Small keys lie beside other small fields of a node.
+        let small = (0..number).filter_map(|key| u16::try_from(key).ok());
+        assert_fully_reported!(small.map(|key| (key, Box::new(key))).collect::<BTreeMap<_, _>>());
         let mut grown = BTreeMap::new();
         let mut set = BTreeSet::new();
         for key in 0..number {

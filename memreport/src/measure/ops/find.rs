@@ -13,6 +13,9 @@ use crate::allocator::words::Words;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, Claim, Place};
 
+/// The alignment of all blocks of a tracker's table.
+const BLOCK_ALIGN: usize = 16;
+
 impl Ops<'_> {
     /// Returns whether blocks can be found by pointers into them at this moment.
     #[must_use]
@@ -65,7 +68,9 @@ impl Ops<'_> {
     /// [`enclosing_block`](Self::enclosing_block).
     pub(crate) fn enclosing_block_at(&self, inside: *const u8, offset: usize, size: usize) {
         if let SizeSource::Table(tracker) = self.collection.sizes {
-            let start = inside.addr().wrapping_sub(offset);
+            // The offset may be some bytes too small: the compiler chooses the order of a node's
+            // small fields.
+            let start = inside.addr().wrapping_sub(offset) / BLOCK_ALIGN * BLOCK_ALIGN;
             if let Some(pending) = self.pending {
                 if tracker.exact_block(start, size).is_some() {
                     return self.expect_block(pending, start, size);
