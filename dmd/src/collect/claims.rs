@@ -36,7 +36,7 @@ use crate::mem::sys;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Blocks, Granule};
 use crate::table::epoch::Epoch;
-use crate::table::packed_block::{PackedBlock, SmallBlock};
+use crate::table::packed_block::{PackedBlock, QuickWords, SmallBlock};
 
 /// Returns the address that a claim is filed under: the start of the claimed block, or the claimed
 /// address if no block starts there. `None` if the value owns no block.
@@ -174,24 +174,61 @@ impl ClaimBuffer {
         block.usable
     }
 
-    /// Looks up and claims a block, if the quick look-up finds it. Returns its usable bytes.
+    /// Looks up and claims blocks, and prefetches the words of later ones.
+    #[inline(always)]
+    fn claim_blocks(
+        &self,
+        granule: Granule,
+        expected: ExpectedBlocks<'_>,
+        reporter: u32,
+    ) -> CountedBlocks {
+        let ExpectedBlocks { blocks: mut rest, next, missed } = expected;
+        BLOCKS.prefetch_expected(granule, next);
+        let mut counted = CountedBlocks::default();
+        loop {
+            counted += self.claim_quickly(granule, &mut rest, reporter);
+            let Some((slow, after)) = rest.split_first() else { return counted };
+            rest = after;
+            let claimant = Claimant { reporter, field: slow.field.get() };
+            match self.claimed_exact(slow.start.get(), slow.size.get(), claimant) {
+                Some(bytes) => counted += CountedBlocks { blocks: 1, bytes },
+                None => missed(slow),
+            }
+        }
+    }
+
+    /// Looks up and claims blocks up to the first one that needs the slow way, and takes them out
+    /// of `blocks`. Each is from before the collection, and its claim fits into one word.
     #[inline(always)]
     fn claim_quickly(
         &self,
         granule: Granule,
-        expected: &ExpectedBlock,
+        blocks: &mut &[ExpectedBlock],
         reporter: u32,
-    ) -> Option<usize> {
-        let block = Blocks::find_expected(granule, expected)?;
-        let start = sys::untagged(expected.start.get());
-        let claimant = Claimant { reporter, field: expected.field.get() };
-        let bits = self.claimants.id(claimant).and_then(ClaimantBits::of);
-        let is_old = self.is_old(block.packed);
-        let short = bits.and_then(|bits| ShortClaim::right(start, block.usable, bits, is_old));
-        if !short.is_some_and(|short| self.packed.push_quickly(short)) {
-            self.push_small(start, block, claimant);
+    ) -> CountedBlocks {
+        let kinds = QuickWords::not_of(self.epoch);
+        let (region, places) = self.packed.free_places(blocks.len());
+        let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
+        let mut counted = CountedBlocks::default();
+        for (block, place) in blocks.iter().zip(places) {
+            let Some(bytes) = Blocks::find_expected(granule, kinds, block) else { break };
+            let claimant = Claimant { reporter, field: block.field.get() };
+            let field = claimants::address(claimant.field);
+            if field != last {
+                let id = self.claimants.id(claimant);
+                let Some(other) = id.and_then(ClaimantBits::of) else { break };
+                (last, bits) = (field, other.for_old(true));
+            }
+            let start = sys::untagged(block.start.get());
+            let short = ShortClaim::right(start, bytes, bits);
+            if !short.is_some_and(|short| short.store(place, region)) {
+                break;
+            }
+            counted += CountedBlocks { blocks: 1, bytes };
         }
-        Some(block.usable)
+        self.packed.take_places(counted.blocks);
+        *blocks = &blocks[counted.blocks..];
+        counted
     }
 
     /// Adds a claim, in one word if it fits.
@@ -264,9 +301,9 @@ impl Recorder for ClaimBuffer {
         } else {
             BLOCKS.find_small(Granule::OF_16, start, size)?
         };
-        let bits = self.last.bits(claimant);
         let is_old = self.is_old(block.packed);
-        let short = bits.and_then(|bits| ShortClaim::right(start, block.usable, bits, is_old));
+        let bits = self.last.bits(claimant).map(|bits| bits.for_old(is_old));
+        let short = bits.and_then(|bits| ShortClaim::right(start, block.usable, bits));
         if short.is_some_and(|short| self.packed.push_quickly(short)) {
             return Some(block.usable);
         }
@@ -276,11 +313,9 @@ impl Recorder for ClaimBuffer {
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
         // Constants, which take fewer instructions.
         if self.granule == Granule::OF_32 {
-            BLOCKS.prefetch_expected(Granule::OF_32, blocks.next);
-            blocks.look_up(|block| self.claim_quickly(Granule::OF_32, block, reporter))
+            self.claim_blocks(Granule::OF_32, blocks, reporter)
         } else {
-            BLOCKS.prefetch_expected(Granule::OF_16, blocks.next);
-            blocks.look_up(|block| self.claim_quickly(Granule::OF_16, block, reporter))
+            self.claim_blocks(Granule::OF_16, blocks, reporter)
         }
     }
 

@@ -14,6 +14,7 @@ use crate::sample::plan;
 use crate::stack::thread::mark_own;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Blocks, Granule, LiveBlock};
+use crate::table::packed_block::QuickWords;
 
 /// The tracker of a program whose inner allocator is `A`.
 #[derive(Debug)]
@@ -63,8 +64,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
 
     fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
         BLOCKS.prefetch_expected(Self::GRANULE, blocks.next);
-        blocks
-            .look_up(|block| Blocks::find_expected(Self::GRANULE, block).map(|small| small.usable))
+        blocks.look_up(|block| Blocks::find_expected(Self::GRANULE, QuickWords::ALL, block))
     }
 
     #[inline]

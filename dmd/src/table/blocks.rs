@@ -58,6 +58,9 @@ const TOP_BITS: u32 = if cfg!(loom) {
     sys::ADDRESS_BITS - MIDDLE_BITS - LEAF_BITS
 };
 
+/// The bits of an address below those that choose a node.
+const TOP_SHIFT: u32 = LEAF_BITS + MIDDLE_BITS;
+
 const _: () =
     assert!(cfg!(any(loom, miri)) || 1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS) == sys::ADDRESS_END);
 
@@ -208,6 +211,9 @@ impl Blocks {
     }
 
     fn in_tree(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
+        if !granule.is_start(address) {
+            return None;
+        }
         let words = self.leaf(granule, address)?;
         let found = self.read_word(&words[HEADER + word_index(granule, address)], |_| address)?;
         (found.packed.is_second_half() == granule.is_second_half(address)).then_some(found)
@@ -222,6 +228,9 @@ impl Blocks {
         address: usize,
         requested: usize,
     ) -> Option<SmallBlock> {
+        if !granule.is_start(address) {
+            return None;
+        }
         // Acquire, with the Release in `store_word`.
         let word = self.word(granule, address)?.load(Acquire);
         PackedBlock::match_small(word, requested, granule.is_second_half(address))
@@ -418,15 +427,14 @@ impl Blocks {
     #[inline]
     fn leaf(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
         let address = sys::untagged(address);
-        let middle = self.top.get(address >> (LEAF_BITS + MIDDLE_BITS))?.get(1 << MIDDLE_BITS)?;
+        let middle = self.top.get(address >> TOP_SHIFT)?.get(1 << MIDDLE_BITS)?;
         middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)].words.get(HEADER + granule.words())
     }
 
     #[inline]
     fn leaf_or_alloc(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
         let address = sys::untagged(address);
-        let middle =
-            self.top.get(address >> (LEAF_BITS + MIDDLE_BITS))?.get_or_alloc(1 << MIDDLE_BITS)?;
+        let middle = self.top.get(address >> TOP_SHIFT)?.get_or_alloc(1 << MIDDLE_BITS)?;
         middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)]
             .words
             .get_or_alloc(HEADER + granule.words())

@@ -37,19 +37,31 @@ pub struct ExpectedBlock {
     pub field: Cell<Option<&'static Field>>,
     /// The table's word for the block, since the tracker prefetched it.
     #[cfg(feature = "std")]
-    pub word: Cell<Option<&'static AtomicU64>>,
+    pub word: Cell<&'static AtomicU64>,
 }
 
+/// A word for blocks that are not in the table.
+#[cfg(feature = "std")]
+static NO_WORD: AtomicU64 = AtomicU64::new(0);
+
 impl ExpectedBlock {
-    /// Returns a place without a block.
-    pub(crate) const fn none() -> Self {
+    /// Creates the block of this start and size, without a field.
+    #[must_use]
+    pub const fn new(start: usize, size: usize) -> Self {
         ExpectedBlock {
-            start: Cell::new(0),
-            size: Cell::new(0),
+            start: Cell::new(start),
+            size: Cell::new(size),
             field: Cell::new(None),
             #[cfg(feature = "std")]
-            word: Cell::new(None),
+            word: Cell::new(&NO_WORD),
         }
+    }
+
+    /// Keeps the table's word for the block; `None` if the table has none.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub fn set_word(&self, word: Option<&'static AtomicU64>) {
+        self.word.set(word.unwrap_or(&NO_WORD));
     }
 }
 
@@ -97,6 +109,14 @@ pub struct CountedBlocks {
     pub blocks: usize,
     /// Their usable bytes.
     pub bytes: usize,
+}
+
+impl core::ops::AddAssign for CountedBlocks {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.blocks += other.blocks;
+        self.bytes += other.bytes;
+    }
 }
 
 /// The tracker's answer to a claim.

@@ -40,7 +40,7 @@ const LONG: u64 = 2;
 const REGION: u64 = 3;
 
 /// A region that contains no address.
-const NO_REGION: u64 = u64::MAX;
+const NO_REGION: Region = Region(u64::MAX);
 
 /// The number of words of a batch.
 const BATCH: usize = 64;
@@ -53,7 +53,7 @@ pub(crate) struct PackedClaims {
     batched: Cell<usize>,
     words: RefCell<PageList<u64>>,
     /// The region of the last short claim.
-    region: Cell<u64>,
+    region: Cell<Region>,
     /// The number of claims that were lost because memory was short.
     lost: Cell<usize>,
 }
@@ -61,9 +61,13 @@ pub(crate) struct PackedClaims {
 /// A claim in one word, and its region.
 #[derive(Clone, Copy)]
 pub(crate) struct ShortClaim {
-    region: u64,
+    region: Region,
     word: u64,
 }
+
+/// The upper half of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region(u64);
 
 /// The bits of short claims that are equal for all claims of a claimant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +81,12 @@ impl ClaimantBits {
         let number = u64::from(claimant.0);
         (number >> CLAIMANT_BITS == 0).then_some(ClaimantBits(number << CLAIMANT_SHIFT))
     }
+
+    /// Returns the bits for claims of blocks that are old, or not.
+    #[inline(always)]
+    pub(crate) fn for_old(self, is_old: bool) -> Self {
+        ClaimantBits(self.0 | u64::from(is_old) << OLD_SHIFT)
+    }
 }
 
 impl ShortClaim {
@@ -89,28 +99,39 @@ impl ShortClaim {
         claimant: ClaimantId,
         flags: u64,
     ) -> Option<Self> {
-        if flags & !words::OLD != 0 {
+        let is_aligned = address & ((1 << ALIGNMENT_BITS) - 1) == 0;
+        if !is_aligned || flags & !words::OLD != 0 {
             return None;
         }
-        Self::right(address, bytes, ClaimantBits::of(claimant)?, flags != 0)
+        Self::right(address, bytes, ClaimantBits::of(claimant)?.for_old(flags != 0))
     }
 
-    /// Packs a claim that is not wrong into one word; `None` if it does not fit.
+    /// Packs a claim that is not wrong into one word; `None` if it does not fit. `start` is a
+    /// multiple of 8, as the start of a block is.
     #[inline(always)]
     pub(crate) fn right(
-        address: usize,
+        start: usize,
         bytes: usize,
-        ClaimantBits(claimant): ClaimantBits,
-        is_old: bool,
+        ClaimantBits(bits): ClaimantBits,
     ) -> Option<Self> {
-        let (address, bytes) = (address as u64, bytes as u64);
-        // One comparison for both.
-        if address & ((1 << ALIGNMENT_BITS) - 1) | bytes >> BYTES_BITS != 0 {
+        let (start, bytes) = (start as u64, bytes as u64);
+        if bytes >> BYTES_BITS != 0 {
             return None;
         }
-        let within = (address & ((1 << REGION_BITS) - 1)) >> ALIGNMENT_BITS;
-        let word = within | bytes << BYTES_SHIFT | u64::from(is_old) << OLD_SHIFT | claimant;
-        Some(ShortClaim { region: address >> REGION_BITS, word })
+        let within = (start & ((1 << REGION_BITS) - 1)) >> ALIGNMENT_BITS;
+        let word = within | bytes << BYTES_SHIFT | bits;
+        Some(ShortClaim { region: Region(start >> REGION_BITS), word })
+    }
+
+    /// Stores the claim at a place of [`PackedClaims::free_places`], if it is in their region.
+    /// Returns whether that is so.
+    #[inline(always)]
+    pub(crate) fn store(self, place: &Cell<u64>, region: Region) -> bool {
+        let is_there = self.region == region;
+        if is_there {
+            place.set(self.word);
+        }
+        is_there
     }
 }
 
@@ -141,12 +162,28 @@ impl PackedClaims {
         }
     }
 
+    /// Returns the region of the last claim, and at most `claims` free places of the batch for
+    /// claims in that region.
+    #[inline(always)]
+    pub(crate) fn free_places(&self, claims: usize) -> (Region, &[Cell<u64>]) {
+        self.make_room(claims.min(BATCH));
+        let free = self.batch.get(self.batched.get()..).unwrap_or(&[]);
+        (self.region.get(), free.get(..claims).unwrap_or(free))
+    }
+
+    /// Adds the claims that were stored in the first places of
+    /// [`free_places`](Self::free_places).
+    #[inline(always)]
+    pub(crate) fn take_places(&self, claims: usize) {
+        self.batched.set(self.batched.get() + claims);
+    }
+
     /// Adds a claim. If memory is short, it may be lost, and is counted.
     pub(crate) fn push(&self, short: ShortClaim) {
         self.make_room(2);
         // Also if the batch was lost.
         if short.region != self.region.get() {
-            self.push_word(REGION << FORM_SHIFT | short.region);
+            self.push_word(REGION << FORM_SHIFT | short.region.0);
             self.region.set(short.region);
         }
         self.push_word(short.word);

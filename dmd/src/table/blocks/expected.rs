@@ -2,28 +2,76 @@
 
 use memreport::__private::{ExpectedBlock, prefetch};
 
-use super::{Blocks, Granule};
+use super::leaf::{HEADER, Leaf, word_index};
+use super::{Blocks, Granule, LEAF_BITS, MIDDLE_BITS, TOP_SHIFT};
 use crate::mem::sync::Ordering::Acquire;
-use crate::table::packed_block::{PackedBlock, SmallBlock};
+use crate::mem::sys;
+use crate::table::packed_block::{PackedBlock, QuickWords};
 
 impl Blocks {
     /// Finds the words of these blocks, and prefetches them.
     #[inline(always)]
-    pub(crate) fn prefetch_expected(&self, granule: Granule, blocks: &[ExpectedBlock]) {
-        for block in blocks {
-            let word = self.word(granule, block.start.get());
-            block.word.set(word);
-            prefetch(word.map_or(std::ptr::null(), std::ptr::from_ref).cast());
+    pub(crate) fn prefetch_expected(&self, granule: Granule, mut blocks: &[ExpectedBlock]) {
+        while let Some(first) = blocks.first() {
+            let node = Node::of(granule, first);
+            let Some(leaves) = self.leaves_of(granule, first) else {
+                first.set_word(None);
+                blocks = &blocks[1..];
+                continue;
+            };
+            let mut found = 0;
+            // Mostly all of them.
+            for block in blocks.iter().take_while(|block| Node::of(granule, block) == node) {
+                let start = sys::untagged(block.start.get());
+                let leaf = &leaves[start >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)];
+                let words = leaf.words.get(HEADER + granule.words());
+                let word = words.map(|words| &words[HEADER + word_index(granule, start)]);
+                block.set_word(word);
+                prefetch(word.map_or(std::ptr::null(), std::ptr::from_ref).cast());
+                found += 1;
+            }
+            blocks = &blocks[found..];
         }
     }
 
-    /// Returns a block whose word [`prefetch_expected`](Self::prefetch_expected) has found, as
-    /// [`find_small`](Self::find_small) does.
+    /// Returns the leaves of the node for a block; `None` if no block can start there, or the node
+    /// is not mapped.
     #[inline(always)]
-    pub(crate) fn find_expected(granule: Granule, block: &ExpectedBlock) -> Option<SmallBlock> {
+    fn leaves_of(
+        &self,
+        granule: Granule,
+        block: &ExpectedBlock,
+    ) -> Option<&'static [Leaf; 1 << MIDDLE_BITS]> {
+        let start = sys::untagged(block.start.get());
+        let node = self.top.get(start >> TOP_SHIFT).filter(|_| granule.is_start(start))?;
+        node.get(1 << MIDDLE_BITS)?.try_into().ok()
+    }
+
+    /// Returns the usable bytes of a block whose word
+    /// [`prefetch_expected`](Self::prefetch_expected) has found, as
+    /// [`find_small`](Self::find_small) does, if the word is of these kinds.
+    #[inline(always)]
+    pub(crate) fn find_expected(
+        granule: Granule,
+        kinds: QuickWords,
+        block: &ExpectedBlock,
+    ) -> Option<usize> {
         // Acquire, with the Release in `store_word`.
-        let word = block.word.get()?.load(Acquire);
+        let word = block.word.get().load(Acquire);
         let half = granule.is_second_half(block.start.get());
-        PackedBlock::match_small(word, block.size.get(), half)
+        PackedBlock::match_kind(word, kinds, block.size.get(), half)
+    }
+}
+
+/// The bits of a block's address that choose its node, and those that are 0 if a block can start
+/// there: one comparison for both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Node(usize);
+
+impl Node {
+    #[inline(always)]
+    fn of(granule: Granule, block: &ExpectedBlock) -> Self {
+        let chosen_within = (1 << TOP_SHIFT) - granule.bytes() / 2;
+        Node(sys::untagged(block.start.get()) & !chosen_within)
     }
 }

@@ -29,6 +29,12 @@ impl Granule {
         1 << (LEAF_BITS - self.shift)
     }
 
+    /// Returns whether a block can start at this address.
+    #[inline(always)]
+    pub(super) fn is_start(self, address: usize) -> bool {
+        address & (self.bytes() / 2 - 1) == 0
+    }
+
     pub(super) fn is_second_half(self, address: usize) -> bool {
         address & (self.bytes() / 2) != 0
     }

@@ -37,6 +37,11 @@ fn blocks_are_found_by_start_and_by_any_address_inside() {
         blocks.insert(granule, BASE + 0x0010_0040, block(100, 104));
         assert_eq!(blocks.starting_at(granule, BASE + 0x0010_0010).unwrap().block.requested, 20);
         assert!(blocks.starting_at(granule, BASE + 0x0010_0020).is_none());
+        for inside in [1, 4, 7] {
+            let address = BASE + 0x0010_0010 + inside;
+            assert!(blocks.starting_at(granule, address).is_none(), "{inside}");
+            assert!(blocks.find_small(granule, address, 20).is_none(), "{inside}");
+        }
         let enclosing = |address| blocks.enclosing(granule, address).map(|found| found.start);
         assert_eq!(enclosing(BASE + 0x0010_0027), Some(BASE + 0x0010_0010));
         assert_eq!(enclosing(BASE + 0x0010_0028), None);
@@ -140,4 +145,33 @@ fn pages_of_leaves_without_blocks_are_not_resident() {
     // The word of this block is on another page.
     blocks.insert(GLIBC, BASE + GLIBC.bytes() * WORDS_PER_PAGE, block(8, 24));
     assert_eq!(blocks.untouched_bytes(GLIBC), leaf - 3 * sys::PAGE);
+}
+
+#[test]
+fn the_words_of_expected_blocks_are_found_where_one_starts() {
+    use memreport::__private::{CountedBlocks, ExpectedBlock, ExpectedBlocks};
+
+    use crate::table::packed_block::QuickWords;
+
+    for granule in [GLIBC, Granule::of_spacing(16)] {
+        let blocks = Box::new(Blocks::new());
+        // In two nodes of the tree, so that a batch changes from one to the other.
+        let other = BASE + (1 << TOP_SHIFT);
+        for start in [BASE + 0x10, BASE + 0x40, other + 0x10] {
+            blocks.insert(granule, start, block(20, 24));
+        }
+        let far_away = BASE + (2 << TOP_SHIFT);
+        let starts = [BASE + 0x10, BASE + 0x14, far_away, other + 0x10, other + 0x18, BASE + 0x40];
+        let expected = starts.map(|start| ExpectedBlock::new(start, 20));
+        blocks.prefetch_expected(granule, &expected);
+        let found = |kinds| {
+            expected.each_ref().map(|block| Blocks::find_expected(granule, kinds, block).is_some())
+        };
+        assert_eq!(found(QuickWords::ALL), [true, false, false, true, false, true]);
+        assert_eq!(found(QuickWords::not_of(Epoch::FIRST)), [false; 6]);
+        assert_eq!(found(QuickWords::not_of(Epoch::FIRST.next())), found(QuickWords::ALL));
+        let batch = ExpectedBlocks { blocks: &expected, next: &[], missed: &|_| {} };
+        let counted = batch.look_up(|block| Blocks::find_expected(granule, QuickWords::ALL, block));
+        assert_eq!(counted, CountedBlocks { blocks: 3, bytes: 72 });
+    }
 }

@@ -39,7 +39,7 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new() -> Self {
         Pending {
-            blocks: [const { ExpectedBlock::none() }; RING],
+            blocks: [const { ExpectedBlock::new(0, 0) }; RING],
             next: Cell::new(0),
             prefetched: Cell::new(0),
             answered: RefCell::new(VecDeque::new()),
