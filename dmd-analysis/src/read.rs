@@ -4,6 +4,7 @@
 //! stack or frame is missing, [`Dump::notes`] gets a sentence about it, and the rest of the dump is
 //! usable.
 
+pub(crate) mod block_list;
 mod error;
 mod extension;
 mod holder;
@@ -19,6 +20,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use block_list::{BlockList, Blocks};
 pub use error::ReadError;
 pub use extension::{
     Estimate, Extension, Module, ReportSite, Sampled, Scope, SpanIds, Sum, Thread, Wrong, WrongKind,
@@ -98,7 +100,7 @@ pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
 ///          "blockList": [{"req": 100, "slop": 12, "alloc": "A"}],
 ///          "traceTable": {"A": ["B"]}, "frameTable": {"B": "#00: main (main.rs:1)"}}"##,
 /// )?;
-/// assert_eq!(dump.blocks[0].usable(), 112);
+/// assert_eq!(dump.blocks.at(0).usable(), 112);
 /// # Ok::<(), memreport_analysis::read::ReadError>(())
 /// ```
 pub fn read_slice(json: &[u8]) -> Result<Dump, ReadError> {

@@ -175,6 +175,6 @@ impl<'d> Retention<'d> {
     }
 
     fn address(&self, block: usize) -> u64 {
-        self.dump.blocks[block].addr.map_or(0, u64::from)
+        self.dump.blocks.at(block).addr.map_or(0, u64::from)
     }
 }

@@ -74,7 +74,7 @@ fn attributed_bytes_are_those_of_the_allocator_and_count_as_reported() {
         let dump = read::read_slice(&std::fs::read(dump).expect("saved")).expect("a dump");
         let mut once = BTreeMap::<String, i64>::new();
         for block in &dump.blocks {
-            let reports = dump.reports(block).unwrap_or(&[]);
+            let reports = dump.reports(&block).unwrap_or(&[]);
             assert!(reports.len() <= 1, "nothing is reported twice");
             let Some(trace) = reports.first() else { continue };
             let frame = dump.trace(*trace).last().expect("a path");

@@ -38,11 +38,11 @@ fn read(path: &Path) -> Dump {
 }
 
 /// Returns the records of live blocks of this many requested bytes.
-fn of_size(dump: &Dump, req: u64) -> Vec<&Block> {
+fn of_size(dump: &Dump, req: u64) -> Vec<Block<'_>> {
     dump.blocks.iter().filter(|block| block.req == req && !block.kind.freed).collect()
 }
 
-fn count(blocks: &[&Block]) -> u64 {
+fn count(blocks: &[Block<'_>]) -> u64 {
     blocks.iter().map(|block| block.num).sum()
 }
 
@@ -107,10 +107,10 @@ fn a_scan_has_addresses_and_contents() {
     let words_of = |req: u64| {
         let found: Vec<_> = dump
             .contents()
-            .filter(|contents| dump.blocks[contents.block()].req == req)
+            .filter(|contents| dump.blocks.at(contents.block()).req == req)
             .map(|contents| {
                 let words = dump.words(&contents, &mut Vec::new()).to_vec();
-                (dump.blocks[contents.block()].addr, words)
+                (dump.blocks.at(contents.block()).addr, words)
             })
             .collect();
         assert_eq!(found.len(), 1, "{req}");

@@ -113,7 +113,7 @@ fn freed_by(recording: &Recording) -> Vec<(Vec<String>, u64)> {
         read_slice(&recording.dump(Which::Freed).expect("our own")).expect("our own dump");
     Symboliser::new(Options::default()).symbolicate(&mut dump);
     let name = |frame: &FrameId| dump.frames[frame.index()].text.to_string();
-    let stack = |block: &Block| match block.kind.alloc {
+    let stack = |block: Block<'_>| match block.kind.alloc {
         Some(trace) => dump.trace(trace).iter().map(name).collect(),
         None => Vec::new(),
     };

@@ -53,7 +53,7 @@ fn held(retention: &Retention<'_>, target: &Target) -> WhyAlive {
 fn a_static_retains_what_it_alone_holds() {
     let (dump, options) = (dump(), ExplainOptions::default());
     let retention = Retention::new(dump, &options).expect("it is a scan");
-    let all: u64 = dump.blocks.iter().map(memreport_analysis::read::Block::usable).sum();
+    let all: u64 = dump.blocks.iter().map(|block| block.usable()).sum();
     assert_eq!(retention.heap(), all);
     let mut whole = TreeOptions::default();
     (whole.top, whole.min_percent) = (1000, 0.0);
@@ -140,7 +140,7 @@ fn ways_lead_from_statics_through_fields() {
     // Both paths to the page, and no static that is on both.
     let page = held(&retention, &Target::Type("Arc<held::Page>".into()));
     let [list, ..] = page.blocks[..] else { panic!("{page:#?}") };
-    let address = |block: usize| dump.blocks[block].addr.map_or(0, u64::from);
+    let address = |block: usize| dump.blocks.at(block).addr.map_or(0, u64::from);
     let shared = page.blocks.iter().find(|&&block| {
         let site = held(&retention, &Target::Block(address(block)));
         site.dominator.is_none() && site.retained > 7_000

@@ -50,16 +50,16 @@ pub fn group_by(dump: &Dump, axis: &Axis, options: &ExplainOptions) -> Vec<Group
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for block in &dump.blocks {
-        let at = *places.entry(blocks.group_name(block, axis)).or_insert_with_key(|name| {
+        let at = *places.entry(blocks.group_name(&block, axis)).or_insert_with_key(|name| {
             let none = Totals::default();
             groups.push(Group { name: name.clone(), all: none, unreported: none, twice: none });
             groups.len() - 1
         });
         let group = &mut groups[at];
-        group.all.add_weighted(block);
-        match blocks.state(block) {
-            ReportState::Unreported => group.unreported.add_weighted(block),
-            ReportState::Twice => group.twice.add_weighted(block),
+        group.all.add_weighted(&block);
+        match blocks.state(&block) {
+            ReportState::Unreported => group.unreported.add_weighted(&block),
+            ReportState::Twice => group.twice.add_weighted(&block),
             _ => {}
         }
     }
@@ -102,63 +102,63 @@ impl<'d> DumpBlocks<'d> {
 
     /// Returns the name of the group of a block. Blocks without a key have a name in parentheses,
     /// or their site's.
-    pub(crate) fn group_name(&mut self, block: &Block, axis: &Axis) -> String {
+    pub(crate) fn group_name(&mut self, block: &Block<'d>, axis: &Axis) -> String {
         let key = key(self, block, axis);
         key.map_or_else(|| self.without_key(block, axis), |key| key.describe())
     }
 
-    fn without_key(&self, block: &Block, axis: &Axis) -> String {
+    fn without_key(&self, block: &Block<'_>, axis: &Axis) -> String {
         match axis {
             Axis::Type => self.site_of(block).block_type.describe(),
             axis => axis.missing_text().to_owned(),
         }
     }
 
-    fn site_of(&self, block: &Block) -> &'d Site {
+    fn site_of(&self, block: &Block<'_>) -> &'d Site {
         self.sites.get(block.kind.alloc)
     }
 }
 
-impl Attributes for DumpBlocks<'_> {
-    type Block = Block;
+impl<'d> Attributes for DumpBlocks<'d> {
+    type Block = Block<'d>;
 
-    fn size(&self, block: &Block) -> u64 {
+    fn size(&self, block: &Block<'d>) -> u64 {
         block.usable()
     }
 
-    fn state(&self, block: &Block) -> ReportState {
+    fn state(&self, block: &Block<'d>) -> ReportState {
         class(self.mode, self.dump.reports(block)).into()
     }
 
-    fn age_ms(&self, block: &Block) -> Option<u64> {
+    fn age_ms(&self, block: &Block<'d>) -> Option<u64> {
         block.kind.age_ms
     }
 
-    fn reporters(&mut self, block: &Block) -> Vec<String> {
+    fn reporters(&mut self, block: &Block<'d>) -> Vec<String> {
         report_names(self.dump, block, |site| site.path.clone()).unwrap_or_default()
     }
 
-    fn fields(&mut self, block: &Block) -> Vec<String> {
+    fn fields(&mut self, block: &Block<'d>) -> Vec<String> {
         report_names(self.dump, block, field_name).unwrap_or_default()
     }
 
-    fn scopes(&mut self, block: &Block) -> Vec<String> {
+    fn scopes(&mut self, block: &Block<'d>) -> Vec<String> {
         let names = self.dump.extension.as_ref().map(|ours| ours.scope_names(block.kind.scope));
         names.unwrap_or_default().into_iter().map(str::to_owned).collect()
     }
 
-    fn thread(&mut self, block: &Block) -> Option<String> {
+    fn thread(&mut self, block: &Block<'d>) -> Option<String> {
         block.kind.thread.map(|id| thread_name(self.dump, id))
     }
 
-    fn type_name(&mut self, block: &Block) -> Option<String> {
+    fn type_name(&mut self, block: &Block<'d>) -> Option<String> {
         match &self.site_of(block).block_type {
             super::BlockType::Known(name) => Some(name.clone()),
             _ => None,
         }
     }
 
-    fn stack(&mut self, block: &Block, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
+    fn stack(&mut self, block: &Block<'d>, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
         let site = self.site_of(block);
         let stack =
             self.stacks.entry(CutStack { trace: block.kind.alloc?, cut }).or_insert_with(|| {
@@ -169,12 +169,12 @@ impl Attributes for DumpBlocks<'_> {
         stack.clone()
     }
 
-    fn site(&mut self, block: &Block) -> Option<String> {
+    fn site(&mut self, block: &Block<'d>) -> Option<String> {
         let site = self.site_of(block);
         site.own.as_ref().or(site.frames.first()).cloned()
     }
 
-    fn file(&mut self, block: &Block) -> Option<String> {
+    fn file(&mut self, block: &Block<'d>) -> Option<String> {
         let (dump, style, trace) = (self.dump, &self.style, block.kind.alloc?);
         let file = self.files.entry(trace).or_insert_with(|| {
             let frames = without_library(dump, dump.trace(trace));
@@ -184,7 +184,7 @@ impl Attributes for DumpBlocks<'_> {
         file.clone()
     }
 
-    fn crate_name(&mut self, block: &Block) -> Option<String> {
+    fn crate_name(&mut self, block: &Block<'d>) -> Option<String> {
         self.site_of(block).krate.clone()
     }
 }
@@ -204,7 +204,7 @@ impl From<Class> for ReportState {
 /// does.
 pub(crate) fn report_names(
     dump: &Dump,
-    block: &Block,
+    block: &Block<'_>,
     describe: impl Fn(&ReportSite) -> String,
 ) -> Option<Vec<String>> {
     let traces = dump.reports(block)?;

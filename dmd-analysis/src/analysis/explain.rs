@@ -34,15 +34,15 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     let mut by_place: HashMap<(Class, usize, &[TraceId]), PlaceBlocks<'_>> = HashMap::new();
     let facts = ProgramFacts::new(dump, &style, &options.members);
     for (index, block) in dump.blocks.iter().enumerate() {
-        heap.add_weighted(block);
-        let reports = dump.reports(block);
+        heap.add_weighted(&block);
+        let reports = dump.reports(&block);
         let site = sites.of(block.kind.alloc);
         let class = class(mode, reports);
         let blocks = by_place.entry((class, site, reports.unwrap_or(&[]))).or_default();
-        blocks.totals.add_weighted(block);
+        blocks.totals.add_weighted(&block);
         if class == Class::Unreported {
-            add(&mut blocks.causes.held, BlockHolder::of(block), block);
-            add(&mut blocks.causes.pointed, facts.pointing(dump, index), block);
+            add(&mut blocks.causes.held, BlockHolder::of(&block), &block);
+            add(&mut blocks.causes.pointed, facts.pointing(dump, index), &block);
         }
     }
     let mut by_class: Vec<ClassPlaces> = Vec::new();
@@ -120,7 +120,7 @@ struct PlaceBlocks<'d> {
 }
 
 /// Adds a block to the sum of a key.
-fn add<K: PartialEq>(sums: &mut Vec<(K, Totals)>, key: Option<K>, block: &Block) {
+fn add<K: PartialEq>(sums: &mut Vec<(K, Totals)>, key: Option<K>, block: &Block<'_>) {
     // More keys than this do not change the suggestion, which is by the largest.
     const MOST: usize = 64;
     let Some(key) = key else { return };

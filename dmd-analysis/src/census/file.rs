@@ -101,14 +101,14 @@ pub fn of_reachable(
 
 fn count<'d>(
     dump: &'d Dump,
-    blocks: impl Iterator<Item = &'d Block>,
+    blocks: impl Iterator<Item = Block<'d>>,
     breakdown: &Breakdown,
     options: &'d FileOptions,
 ) -> Census {
     let mut source = File::new(dump, options);
     let mut counting = Counting::new(breakdown);
     for block in blocks {
-        let item = source.item(block);
+        let item = source.item(&block);
         counting.add(&item, &mut source);
     }
     let is_sampled = dump.extension.as_ref().is_some_and(|ours| ours.sampled.is_some());
@@ -124,7 +124,7 @@ struct File<'d> {
     /// The numbers of lists of reports, from 1 on.
     reports: HashMap<&'d [TraceId], u32>,
     /// A block with each list of reports.
-    reported: Vec<&'d Block>,
+    reported: Vec<Block<'d>>,
     texts: HashMap<String, Arc<str>>,
     crates: Crates<'d>,
     /// The stack that was looked at last: several axes look at the same one in turn.
@@ -152,7 +152,7 @@ impl<'d> File<'d> {
         }
     }
 
-    fn item(&mut self, block: &'d Block) -> Item {
+    fn item(&mut self, block: &Block<'d>) -> Item {
         let reports = self.dump.reports(block);
         let size = BlockSize { requested: block.req, slop: block.slop };
         Item {
@@ -170,10 +170,10 @@ impl<'d> File<'d> {
         }
     }
 
-    fn reports_number(&mut self, reports: &'d [TraceId], block: &'d Block) -> u32 {
+    fn reports_number(&mut self, reports: &'d [TraceId], block: &Block<'d>) -> u32 {
         let reported = &mut self.reported;
         *self.reports.entry(reports).or_insert_with(|| {
-            reported.push(block);
+            reported.push(*block);
             number(reported.len() - 1)
         })
     }

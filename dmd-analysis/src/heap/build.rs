@@ -86,7 +86,7 @@ impl<'d> Builder<'d> {
     }
 
     /// Adds a block to the row of its kind.
-    pub(super) fn add(&mut self, block: &Block, class: Class, amounts: Amounts) {
+    pub(super) fn add(&mut self, block: &Block<'_>, class: Class, amounts: Amounts) {
         let kind = self.kind(block, class);
         let rows = &mut self.rows;
         let at = *self.places.entry(kind).or_insert_with_key(|kind| {
@@ -121,7 +121,7 @@ impl<'d> Builder<'d> {
     }
 
     /// Returns the kind of a block.
-    pub(super) fn kind(&mut self, block: &Block, class: Class) -> Kind {
+    pub(super) fn kind(&mut self, block: &Block<'_>, class: Class) -> Kind {
         let StackAndType { stack, block_type } =
             self.stack_and_type(block.kind.alloc, block.kind.scope);
         let thread = block.kind.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
@@ -217,7 +217,7 @@ impl<'d> Builder<'d> {
         })
     }
 
-    fn reports(&mut self, block: &Block) -> Box<[Report]> {
+    fn reports(&mut self, block: &Block<'_>) -> Box<[Report]> {
         let Some(traces) = self.dump.reports(block) else { return Box::default() };
         if let Some(known) = self.reports.get(traces) {
             return known.clone();

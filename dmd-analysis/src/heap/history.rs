@@ -144,7 +144,7 @@ impl History {
             return Err(NoReports);
         }
         let mut builder = Builder::new(&self.sites, options);
-        let kind = |block| builder.kind(block, Class::Live);
+        let kind = |block: crate::read::Block<'_>| builder.kind(&block, Class::Live);
         let kinds = self.sites.blocks.iter().map(kind).collect();
         let mut heap = Heap::built(&self.sites, builder, options);
         "recording".clone_into(&mut heap.process.mode);

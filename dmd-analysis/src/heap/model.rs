@@ -181,9 +181,9 @@ impl Heap {
             _ => Amounts::Live,
         };
         for block in &dump.blocks {
-            let class = analysis::class(mode, dump.reports(block));
+            let class = analysis::class(mode, dump.reports(&block));
             if options.only.is_none_or(|only| only == class) {
-                builder.add(block, class, amounts);
+                builder.add(&block, class, amounts);
             }
         }
         let untracked = dump.extension.as_ref().map_or(Sum::default(), |ours| ours.untracked);

@@ -183,7 +183,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             return self.push(from, found.block, (strength, slot.label), layout);
         }
         // The value of a variable may have been moved, and its block may be another since.
-        let allocated = self.stack_types.layout(&self.dump.blocks[found.block as usize]);
+        let allocated = self.stack_types.layout(&self.dump.blocks.at(found.block as usize));
         let is_other = allocated.zip(layout).is_some_and(|(a, b)| a.type_of() != b.type_of());
         let (strength, label) = match slot.strength {
             _ if is_other => (Strength::StackWord, LabelId::WORD),
@@ -195,7 +195,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     }
 
     fn pointee(&self, block: u32, into: u64) -> Pointee {
-        Pointee { bytes: self.dump.blocks[block as usize].usable(), into }
+        Pointee { bytes: self.dump.blocks.at(block as usize).usable(), into }
     }
 
     fn push(
@@ -285,8 +285,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     }
 
     fn by_stack(&mut self, block: u32) -> LayoutId {
-        let of = &self.dump.blocks[block as usize];
-        let layout = self.stack_types.layout(of);
+        let of = self.dump.blocks.at(block as usize);
+        let layout = self.stack_types.layout(&of);
         self.layouts.number(layout.filter(|layout| layout.fits(&self.shapes, of.usable())))
     }
 
@@ -348,13 +348,13 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
 
     /// Returns whether a block is a buffer of pointers that do not count as holders.
     fn is_list(&self, block: u32) -> bool {
-        let site = self.sites.get(self.dump.blocks[block as usize].kind.alloc);
+        let site = self.sites.get(self.dump.blocks.at(block as usize).kind.alloc);
         stack_types::elements(&site.block_type).is_some_and(|of| self.shapes.is_excluded(of))
     }
 
     /// Returns whether a block has bytes or a text by the stack that allocated it.
     fn is_text(&self, block: u32) -> bool {
-        let site = self.sites.get(self.dump.blocks[block as usize].kind.alloc);
+        let site = self.sites.get(self.dump.blocks.at(block as usize).kind.alloc);
         stack_types::is_text(&site.block_type)
     }
 }

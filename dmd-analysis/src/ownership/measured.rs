@@ -157,7 +157,7 @@ impl Walk<'_, '_> {
     }
 
     fn variable(&mut self, of: variables::Variable) -> Option<MeasuredRoot> {
-        let layout = self.stack_types.layout(&self.dump.blocks[of.block as usize])?;
+        let layout = self.stack_types.layout(&self.dump.blocks.at(of.block as usize))?;
         let type_name = self.shapes.types.name(layout.type_of()).to_owned();
         self.pending.push(Pending { block: of.block, layout: Some(layout), way: Ways::NONE });
         let root = MeasuredRoot::new(of.name, MeasuredKind::Variable, type_name, None);
@@ -171,16 +171,16 @@ impl Walk<'_, '_> {
             if std::mem::replace(&mut self.is_visited[block as usize], true) {
                 continue;
             }
-            let of = &self.dump.blocks[block as usize];
+            let of = self.dump.blocks.at(block as usize);
             let sum = Sum { blocks: of.num, bytes: of.usable().saturating_mul(of.num) };
-            if self.dump.reports(of).is_some() {
+            if self.dump.reports(&of).is_some() {
                 // What it holds is reported by the other one as well.
                 add(&mut root.again, sum);
                 continue;
             }
             add(&mut root.unreported, sum);
             add(by_way.entry(way).or_default(), sum);
-            let by_stack = || self.stack_types.layout(of);
+            let by_stack = || self.stack_types.layout(&of);
             let fits = |layout: &Layout| layout.fits(&self.shapes, of.usable());
             if let Some(layout) = layout.or_else(by_stack).filter(fits) {
                 self.expand(block, layout, way);
@@ -201,7 +201,7 @@ impl Walk<'_, '_> {
     }
 
     fn pointee(&self, block: u32, into: u64) -> Pointee {
-        Pointee { bytes: self.dump.blocks[block as usize].usable(), into }
+        Pointee { bytes: self.dump.blocks.at(block as usize).usable(), into }
     }
 
     fn push(

@@ -64,7 +64,7 @@ impl<'d> Roots<'d> {
         let words = ours.into_iter().flat_map(|ours| &ours.statics);
         let words = words.map(|word| (&word.place, word.to, &*word.around));
         // Dumps of dark matter have the holders of blocks alone.
-        let held = dump.blocks.iter().filter_map(|block| match direct_holder(dump, block)? {
+        let held = dump.blocks.iter().filter_map(|block| match direct_holder(dump, &block)? {
             Holder::Static(place) => Some((place, block.addr.map_or(0, u64::from), &[][..])),
             Holder::Skipped(_) => None,
         });

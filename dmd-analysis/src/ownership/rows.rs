@@ -60,7 +60,7 @@ pub(super) struct Rows<'a, 'd, 't> {
     holders: Holders,
     several: Several,
     /// The blocks that are in the sums.
-    is_counted: &'a dyn Fn(&Block) -> bool,
+    is_counted: &'a dyn Fn(&Block<'_>) -> bool,
     heads: Vec<u32>,
     pub(super) list: Vec<Draft>,
     known: FxHashMap<(Option<usize>, Key), usize>,
@@ -75,7 +75,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         (dump, ranges, sites): (&'d Dump, &'a BlockRanges<'d>, &'a Sites),
         mut claims: Claims<'a, 'd, 't>,
         roots: &Roots<'_>,
-        is_counted: &'a dyn Fn(&Block) -> bool,
+        is_counted: &'a dyn Fn(&Block<'_>) -> bool,
     ) -> Self {
         let holders = Holders::new(ranges, &mut claims, roots);
         claims.keep_layouts();
@@ -203,8 +203,8 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
     }
 
     fn add(&mut self, row: usize, number: u32) {
-        let block = &self.dump.blocks[number as usize];
-        if !(self.is_counted)(block) {
+        let block = self.dump.blocks.at(number as usize);
+        if !(self.is_counted)(&block) {
             return;
         }
         let bytes = block.usable().saturating_mul(block.num);
@@ -237,7 +237,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
 
     /// Returns the type of a block in words: by its stack, or else by its layout.
     fn type_text(&self, block: u32) -> String {
-        let site = self.sites.get(self.dump.blocks[block as usize].kind.alloc);
+        let site = self.sites.get(self.dump.blocks.at(block as usize).kind.alloc);
         match (&site.block_type, self.claims.layouts.get(block)) {
             (BlockType::Known(name), _) => short(name),
             (_, Some(layout)) => layout_text(&self.claims.shapes, layout),

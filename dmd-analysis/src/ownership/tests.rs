@@ -264,7 +264,7 @@ proptest! {
         // What a static leads to is below a static, or held by several.
         let reached = reached(&edges, &known);
         let held = tree.named + tree.several;
-        let expected: u64 = reached.iter().map(|&at| dump.blocks[at as usize].usable()).sum();
+        let expected: u64 = reached.iter().map(|&at| dump.blocks.at(at as usize).usable()).sum();
         let none = tree.rows.iter().filter(|row| row.name.starts_with("held from"));
         let none: u64 = none.map(|row| row.bytes).sum();
         prop_assert_eq!(held + none, heap);

@@ -145,7 +145,8 @@ impl OwnerTree {
         let mut claims = Claims::new(dump, &ranges, &sites, shapes, &roots);
         claims.follow(&roots);
         let counted = options.unreported_only.then_some(dump);
-        let is_counted = |block: &Block| counted.is_none_or(|dump| dump.reports(block).is_none());
+        let is_counted =
+            |block: &Block<'_>| counted.is_none_or(|dump| dump.reports(block).is_none());
         let rows = Rows::new((dump, &ranges, &sites), claims, &roots, &is_counted);
         let mut rows = nest(rows.list);
         ranges.check_words()?;

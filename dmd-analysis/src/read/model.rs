@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::block_list::BlockList;
 use super::extension::Extension;
 use super::scan::block_words::{BlockWords, InOrder};
 use super::scan::contents::{Contents, ContentsTable};
@@ -14,7 +15,7 @@ pub struct Dump {
     /// The options of DMD.
     pub invocation: Invocation,
     /// Every entry of `blockList`, in the order of the file.
-    pub blocks: Vec<Block>,
+    pub blocks: BlockList,
     /// The fields that our tracker adds, which Firefox's dumps lack.
     pub extension: Option<Extension>,
     /// The problems while the dump was taken, and the defects that were ignored while it was read;
@@ -43,7 +44,7 @@ impl Dump {
 
     /// Returns the stacks that reported a block, or `None` if none did.
     #[must_use]
-    pub fn reports(&self, block: &Block) -> Option<&[TraceId]> {
+    pub fn reports(&self, block: &Block<'_>) -> Option<&[TraceId]> {
         let reports = block.kind.reports.as_ref()?;
         Some(&self.reports[reports.start as usize..reports.end as usize])
     }
@@ -51,13 +52,13 @@ impl Dump {
     /// Returns the contents of blocks (scan mode), in the order of the blocks: one entry for each
     /// block that has any.
     pub fn contents(&self) -> impl Iterator<Item = Contents> {
-        self.contents.iter(|block| self.blocks[block].req)
+        self.contents.iter(|block| self.blocks.at(block).req)
     }
 
     /// Returns the contents of the block with this index, if it has any.
     #[must_use]
     pub fn contents_of(&self, block: usize) -> Option<Contents> {
-        self.contents.of(block, || self.blocks[block].req)
+        self.contents.of(block, || self.blocks.at(block).req)
     }
 
     /// Returns the words of a block's contents. If the dump was [read with its
@@ -105,8 +106,8 @@ pub enum Mode {
 }
 
 /// An entry of `blockList`: one or more equal blocks.
-#[derive(Debug, Clone)]
-pub struct Block {
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'d> {
     /// The requested bytes.
     pub req: u64,
     /// The slop bytes, which the allocator added to the requested ones.
@@ -116,7 +117,7 @@ pub struct Block {
     /// The address of its first byte (scan mode).
     pub addr: Option<NonZeroU64>,
     /// Where the block comes from, and what became of it: the same for many blocks.
-    pub kind: Arc<BlockKind>,
+    pub kind: &'d BlockKind,
 }
 
 /// Properties that blocks of different sizes may have in common.
@@ -159,7 +160,7 @@ impl Default for BlockKind {
     }
 }
 
-impl Block {
+impl Block<'_> {
     /// Returns the bytes that the program can use: requested bytes and slop.
     #[must_use]
     pub fn usable(&self) -> u64 {

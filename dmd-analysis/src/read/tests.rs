@@ -23,18 +23,19 @@ fn a_block_has_what_the_file_says() {
         r#"{"req":100,"slop":12,"alloc":"A","reps":["A","A"],"num":3,"thread":7,"later":[{}]},{"req":0}"#,
     );
     let dump = read_slice(text.as_bytes()).unwrap();
-    let [first, second] = &dump.blocks[..] else { panic!("two blocks") };
+    let [first, second] = [0, 1].map(|block| dump.blocks.at(block));
+    assert_eq!(dump.blocks.len(), 2);
     assert_eq!(
         (first.req, first.slop, first.usable(), first.num, first.kind.thread),
         (100, 12, 112, 3, Some(7))
     );
-    assert_eq!(dump.reports(first).unwrap().len(), 2);
+    assert_eq!(dump.reports(&first).unwrap().len(), 2);
     assert_eq!(
         &*dump.frames[dump.trace(first.kind.alloc.unwrap())[0].index()].text,
         "#00: main (main.rs:1)"
     );
     assert_eq!(
-        (second.usable(), second.num, second.kind.alloc, dump.reports(second)),
+        (second.usable(), second.num, second.kind.alloc, dump.reports(&second)),
         (0, 1, None, None)
     );
     assert_eq!(dump.notes, [""; 0]);
@@ -56,13 +57,13 @@ fn the_extension_is_read_whatever_the_order_of_fields() {
     assert_eq!(extension.heap_allocated, Some(9));
     assert_eq!((extension.allocated_during.blocks, extension.allocated_during.bytes), (2, 64));
     assert_eq!(extension.threads[0].name.as_deref(), Some("main"));
-    let reporter = dump.reports(&dump.blocks[0]).unwrap()[0];
+    let reporter = dump.reports(&dump.blocks.at(0)).unwrap()[0];
     assert_eq!(extension.reports[&reporter].field.as_deref(), Some("words"));
     let kinds: Vec<WrongKind> = extension.wrong.iter().map(|wrong| wrong.kind).collect();
     assert_eq!(kinds, [WrongKind::Partial, WrongKind::Other]);
     assert_eq!(
         (extension.wrong[0].reporter, extension.wrong[0].alloc),
-        (Some(reporter), dump.blocks[0].kind.alloc)
+        (Some(reporter), dump.blocks.at(0).kind.alloc)
     );
 }
 
@@ -74,7 +75,7 @@ fn words_of_scan_dumps_are_numbers() {
     );
     let dump = read_slice(text.as_bytes()).unwrap();
     assert_eq!(dump.invocation.mode, Mode::Scan);
-    assert_eq!(dump.blocks[1].addr.map(u64::from), Some(0x7fff_0020));
+    assert_eq!(dump.blocks.at(1).addr.map(u64::from), Some(0x7fff_0020));
     let contents = dump.contents_of(0).expect("it has words");
     assert_eq!(dump.words(&contents, &mut Vec::new()), [0, 0x7fff_0010]);
 }
@@ -109,7 +110,7 @@ fn what_a_dump_lacks_is_said_and_the_rest_is_read() {
         ]
     );
     let text_of = |block: usize, frame: usize| {
-        let trace = dump.trace(dump.blocks[block].kind.alloc.unwrap());
+        let trace = dump.trace(dump.blocks.at(block).kind.alloc.unwrap());
         dump.frames[trace[frame].index()].text.to_string()
     };
     assert_eq!(text_of(0, 0), "#00: (stack Q is missing from the dump)");

@@ -1,13 +1,13 @@
 //! Converts the sites of a recording to a dump, whose frames can be symbolicated.
 
 use std::iter;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::{Recording, Site};
-use crate::read::{Block, BlockKind, Dump, Frame, FrameId, ReadError, TraceId, read_slice};
+use crate::read::block_list::Numbers;
+use crate::read::{BlockKind, Dump, Frame, FrameId, ReadError, TraceId, read_slice};
 
 impl Recording {
     /// Returns a dump with an empty block for each site, in the order of their numbers, after one
@@ -22,7 +22,7 @@ impl Recording {
         let mut frames: FxHashMap<u64, FrameId> = FxHashMap::default();
         let mut traces: FxHashMap<&[u64], TraceId> = FxHashMap::default();
         let unknown = BlockKind::default();
-        dump.blocks.push(empty_block(unknown.clone()));
+        push_empty(&mut dump, unknown.clone());
         for site in self.sites.values() {
             let Site { thread, stack, scope } = site;
             let alloc = (!stack.is_empty()).then(|| {
@@ -39,14 +39,15 @@ impl Recording {
                 })
             });
             let kind = BlockKind { alloc, thread: Some(*thread), scope: *scope, ..unknown.clone() };
-            dump.blocks.push(empty_block(kind));
+            push_empty(&mut dump, kind);
         }
         Ok(dump)
     }
 }
 
-fn empty_block(kind: BlockKind) -> Block {
-    Block { req: 0, slop: 0, num: 1, addr: None, kind: Arc::new(kind) }
+fn push_empty(dump: &mut Dump, kind: BlockKind) {
+    let kind = dump.blocks.add_kind(kind);
+    dump.blocks.push(Numbers { req: 0, slop: 0, addr: None }, 1, kind);
 }
 
 /// Returns the number of the last of so many frames or stacks.

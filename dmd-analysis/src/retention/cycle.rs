@@ -73,7 +73,7 @@ impl Retention<'_> {
             let cycle = &self.roots.cycles[sum.first];
             let steps = self.round(&cycle.blocks);
             let alloc = steps.first().and_then(|step| step.block());
-            let site = alloc.map(|block| self.sites.get(self.dump.blocks[block].kind.alloc));
+            let site = alloc.map(|block| self.sites.get(self.dump.blocks.at(block).kind.alloc));
             Cycle {
                 count: sum.count,
                 blocks: cycle.blocks.len() as u64,

@@ -67,7 +67,7 @@ impl Retention<'_> {
         let style = Style { root: self.options.root.as_deref(), width: 0 };
         let mut blocks = DumpBlocks::new(self.dump, &self.sites, style);
         let of = self.dump.blocks.iter().map(|block| {
-            let name = blocks.group_name(block, axis);
+            let name = blocks.group_name(&block, axis);
             let number = *numbers.entry(name).or_insert_with_key(|name| {
                 groups.push(RetainedGroup { name: name.clone(), blocks: 0, own: 0, retained: 0 });
                 u32::try_from(groups.len() - 1).unwrap_or(NONE)

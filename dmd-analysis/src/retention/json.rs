@@ -138,7 +138,7 @@ fn step_value(retention: &Retention<'_>, step: &Step) -> Value {
             json!({ "is": "cycle", "blocks": blocks, "held": held, "by": by, "counts": counts })
         }
         StepPlace::Block(block) => {
-            let of = &retention.dump.blocks[*block];
+            let of = retention.dump.blocks.at(*block);
             let what = retention.sites.get(of.kind.alloc).block_type.describe();
             let address = hexadecimal(retention.address(*block));
             json!({ "is": "block", "address": address, "bytes": of.usable(), "type": what })

@@ -43,7 +43,7 @@ impl Kinds {
 
     /// Returns the number of a block's kind, which is the number of a site.
     pub(crate) fn of(&self, retention: &Retention<'_>, block: usize) -> usize {
-        self.by_site[retention.sites.of(retention.dump.blocks[block].kind.alloc)]
+        self.by_site[retention.sites.of(retention.dump.blocks.at(block).kind.alloc)]
     }
 }
 

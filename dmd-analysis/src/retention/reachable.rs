@@ -33,8 +33,8 @@ pub fn reachable_blocks(dump: &Dump) -> Result<Vec<bool>, ClampError> {
         }
     }
     for (block, index) in dump.blocks.iter().zip(0..) {
-        let is_reported = dump.reports(block).is_some_and(|reports| !reports.is_empty());
-        if is_reported || direct_holder(dump, block).is_some() {
+        let is_reported = dump.reports(&block).is_some_and(|reports| !reports.is_empty());
+        if is_reported || direct_holder(dump, &block).is_some() {
             graph.reach(index, &mut reached);
         }
     }

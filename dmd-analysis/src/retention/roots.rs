@@ -154,7 +154,7 @@ fn statics(ranges: &BlockRanges<'_>) -> Vec<StaticRoot> {
         }
     }
     for (block, index) in dump.blocks.iter().zip(0..) {
-        if let Some(Holder::Static(place)) = direct_holder(dump, block) {
+        if let Some(Holder::Static(place)) = direct_holder(dump, &block) {
             add(place, index);
         }
     }

@@ -156,7 +156,7 @@ impl Retention<'_> {
     /// points there: because no other block does, or by the type of that block.
     fn reported_field(&self, from: u32, to: u32) -> Option<String> {
         let ours = self.dump.extension.as_ref()?;
-        let reports = self.dump.reports(self.dump.blocks.get(to as usize)?)?;
+        let reports = self.dump.reports(&self.dump.blocks.get(to as usize)?)?;
         let block_type =
             &self.sites.get(self.dump.blocks.get(from as usize)?.kind.alloc).block_type;
         let is_only = self.graph.sources(to) == [from];
@@ -196,7 +196,8 @@ impl Retention<'_> {
     /// Returns the type of the value in a block, and the offset of the value: in a shared block it
     /// follows two counts.
     fn value(&self, block: usize) -> Option<(&str, u64)> {
-        let BlockType::Known(name) = &self.sites.get(self.dump.blocks[block].kind.alloc).block_type
+        let BlockType::Known(name) =
+            &self.sites.get(self.dump.blocks.at(block).kind.alloc).block_type
         else {
             return None;
         };

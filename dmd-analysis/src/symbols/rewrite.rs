@@ -109,7 +109,7 @@ mod tests {
             Some([symbol(&grow, Some(&file), None, true), symbol(&grow, None, None, false)].into()),
         ];
         rewrite(&mut dump, &symbols);
-        let trace = &dump.traces[dump.blocks[0].kind.alloc.unwrap().index()];
+        let trace = &dump.traces[dump.blocks.at(0).kind.alloc.unwrap().index()];
         let shown: Vec<&str> =
             trace.iter().map(|frame| &*dump.frames[frame.index()].text).collect();
         let expected = [

@@ -94,7 +94,7 @@ fn off_process_symbols_equal_those_in_process() {
     let mut dump = dump(&program(), build_id().as_deref(), &offsets(&addresses));
     let report = Symboliser::default().symbolicate(&mut dump);
     assert_eq!(report.found, report.addresses, "{:?}", report.notes);
-    let found = dump.trace(dump.blocks[0].kind.alloc.unwrap()).iter().map(|frame| {
+    let found = dump.trace(dump.blocks.at(0).kind.alloc.unwrap()).iter().map(|frame| {
         let symbol = dump.frames[frame.index()].symbol.as_ref().unwrap();
         (symbol.function.to_string(), symbol.file.as_deref().map(str::to_owned), symbol.line)
     });
@@ -175,7 +175,7 @@ fn a_dump_becomes_self_contained_and_keeps_its_fields() {
     assert_eq!(report.found, report.addresses);
     let read = read_slice(&written).unwrap();
     let told = |dump: &Dump| {
-        let trace = dump.trace(dump.blocks[0].kind.alloc.unwrap());
+        let trace = dump.trace(dump.blocks.at(0).kind.alloc.unwrap());
         let frames = trace.iter().map(|frame| &dump.frames[frame.index()]);
         frames.map(|frame| (frame.text.to_string(), frame.symbol.clone())).collect::<Vec<_>>()
     };
@@ -184,7 +184,7 @@ fn a_dump_becomes_self_contained_and_keeps_its_fields() {
     assert!(expected.pop().unwrap().0.contains("is missing from the dump"));
     assert!(found.pop().unwrap().0.contains("is missing from the dump"));
     assert_eq!(found, expected);
-    let reporter = read.trace(read.reports(&read.blocks[0]).unwrap()[0]);
+    let reporter = read.trace(read.reports(&read.blocks.at(0)).unwrap()[0]);
     assert_eq!(&*read.frames[reporter[0].index()].text, "#00: explicit/r");
 
     let written = String::from_utf8(written).unwrap();

@@ -192,7 +192,7 @@ impl Facts<'_> {
         let mut bytes: HashMap<String, i128> = HashMap::new();
         let Some(ours) = &self.dump.extension else { return bytes };
         for block in &self.dump.blocks {
-            let [one, other] = self.dump.reports(block).unwrap_or_default() else { continue };
+            let [one, other] = self.dump.reports(&block).unwrap_or_default() else { continue };
             let Some((one, other)) = ours.reports.get(one).zip(ours.reports.get(other)) else {
                 continue;
             };

@@ -87,7 +87,7 @@ impl<'a> Scan<'a> {
 /// Replaces the words of stacks in the scan of a running program by those of stacks,
 /// thread-locals and registers of all threads, with their frames. They are read a moment later.
 fn add_stacks(dump: &mut Dump, pid: u32) -> Result<(), Failure> {
-    let block = |block: &read::Block| {
+    let block = |block: read::Block<'_>| {
         Some(Block { address: block.addr.map(u64::from)?, usable: block.usable() })
     };
     let mut blocks: Vec<Block> = dump.blocks.iter().filter_map(block).collect();

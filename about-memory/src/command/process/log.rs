@@ -154,7 +154,7 @@ impl Printer<'_> {
         }
         let crates = Crates::new(&dump);
         for (block, time) in dump.blocks.iter().zip(&taken.times) {
-            if !self.args.options.prints(&crates, block) {
+            if !self.args.options.prints(&crates, &block) {
                 continue;
             }
             let entry = Entry::new(&dump, block, *time);

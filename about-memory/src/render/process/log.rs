@@ -8,7 +8,7 @@ use serde_json::json;
 
 /// An allocation with its thread, scopes, type and stack.
 pub(crate) struct Entry<'d> {
-    block: &'d Block,
+    block: Block<'d>,
     /// The time in microseconds since 1970.
     time: Option<u64>,
     /// The thread's tid and name.
@@ -19,7 +19,7 @@ pub(crate) struct Entry<'d> {
 }
 
 impl<'d> Entry<'d> {
-    pub(crate) fn new(dump: &'d Dump, block: &'d Block, time: Option<u64>) -> Self {
+    pub(crate) fn new(dump: &'d Dump, block: Block<'d>, time: Option<u64>) -> Self {
         let ours = dump.extension.as_ref();
         let thread = ours.and_then(|ours| {
             ours.threads.iter().find(|thread| Some(thread.id) == block.kind.thread)
@@ -115,7 +115,7 @@ mod tests {
     /// Returns the entry of a block as text, with at most so many frames, and as JSON.
     fn written(block: usize, time: Option<u64>, frames: usize) -> [String; 2] {
         let dump = read_slice(DUMP.as_bytes()).expect("it is a dump");
-        let entry = Entry::new(&dump, &dump.blocks[block], time);
+        let entry = Entry::new(&dump, dump.blocks.at(block), time);
         let (mut text, mut json) = (Vec::new(), Vec::new());
         entry.write(frames, &mut text).expect("it is memory");
         entry.write_json(&mut json).expect("it is memory");

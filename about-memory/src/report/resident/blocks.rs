@@ -32,7 +32,7 @@ impl Blocks {
         for block in dump.blocks.iter().filter(|block| !block.kind.freed) {
             let bytes =
                 |bytes: u64| i64::try_from(bytes.saturating_mul(block.num)).unwrap_or(i64::MAX);
-            let is_reported = dump.reports(block).is_some_and(|reports| !reports.is_empty());
+            let is_reported = dump.reports(&block).is_some_and(|reports| !reports.is_empty());
             let (asked, slop) = if is_reported {
                 (&mut sums.reported, &mut sums.reported_slop)
             } else {

@@ -68,7 +68,7 @@ mod tests {
                     "E": "#00: std::rt::lang_start (/rustc/1/library/std/src/rt.rs:9)"}}"##,
         );
         let dump = dump.expect("it is a dump");
-        let trace = dump.trace(dump.blocks[0].kind.alloc.expect("it has a stack"));
+        let trace = dump.trace(dump.blocks.at(0).kind.alloc.expect("it has a stack"));
         let shown = without_library(&dump, trace);
         assert_eq!(shown.first().map(|parts| parts.function), Some("alloc::alloc::alloc"));
     }

@@ -56,8 +56,8 @@ pub fn digest(dump: &Dump, how: &Grouping, stacks: &mut Stacks) -> Digest {
         heap.add(block.num, block.req, block.slop);
         let alloc =
             block.kind.alloc.map_or(grouped.unrecorded, |trace| grouped.traces[trace.index()]);
-        let section = section_of(dump, block, &grouped, &mut reports);
-        builders[section].add(block, alloc, stacks.list_id(&reports));
+        let section = section_of(dump, &block, &grouped, &mut reports);
+        builders[section].add(&block, alloc, stacks.list_id(&reports));
     }
     let section =
         |(&class, builder): (&Class, Builder)| Section { class, records: builder.records };
@@ -66,7 +66,12 @@ pub fn digest(dump: &Dump, how: &Grouping, stacks: &mut Stacks) -> Digest {
 }
 
 /// Returns the place of the block's section, and fills `reports` with the stacks that reported it.
-fn section_of(dump: &Dump, block: &Block, grouped: &Grouped, reports: &mut Vec<StackId>) -> usize {
+fn section_of(
+    dump: &Dump,
+    block: &Block<'_>,
+    grouped: &Grouped,
+    reports: &mut Vec<StackId>,
+) -> usize {
     reports.clear();
     if dump.invocation.mode != Mode::DarkMatter {
         return 0;
@@ -89,7 +94,7 @@ struct Builder {
 const FEW_SIZES: usize = 16;
 
 impl Builder {
-    fn add(&mut self, block: &Block, alloc: StackId, reports: ListId) {
+    fn add(&mut self, block: &Block<'_>, alloc: StackId, reports: ListId) {
         let next = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
         let at = *self.places.entry((alloc, reports)).or_insert(next);
         if at == next {

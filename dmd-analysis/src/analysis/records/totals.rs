@@ -42,7 +42,7 @@ impl Totals {
         clippy::cast_possible_truncation,
         reason = "an estimate with the precision of its digits"
     )]
-    pub(crate) fn add_weighted(&mut self, block: &Block) {
+    pub(crate) fn add_weighted(&mut self, block: &Block<'_>) {
         // A dump leaves out a weight of 1, so the comparison is exact.
         if block.kind.weight <= 1.0 || !block.kind.weight.is_finite() {
             return self.add(block.num, block.req, block.slop);

@@ -71,7 +71,7 @@ pub fn clamp(dump: &mut Dump) -> Result<ClampStats, ClampError> {
     let ranges = ranges(dump)?;
     let mut stats = ClampStats::default();
     let words = std::mem::take(&mut dump.words);
-    let list = dump.contents.list(|block| dump.blocks[block].req);
+    let list = dump.contents.list(|block| dump.blocks.at(block).req);
     let mut words = words.into_memory(list).map_err(ClampError::Words)?;
     for contents in list {
         let start = usize::try_from(contents.place()).unwrap_or(usize::MAX);

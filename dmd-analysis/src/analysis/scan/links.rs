@@ -98,11 +98,11 @@ impl<'d> BlockRanges<'d> {
         if let Some(block) = dump.blocks.iter().position(|block| block.addr.is_none()) {
             return Err(ClampError::NoAddress { block });
         }
-        let is_sorted = dump.blocks.is_sorted_by_key(|block| (block.addr, block.usable()));
+        let is_sorted = dump.blocks.iter().is_sorted_by_key(|block| (block.addr, block.usable()));
         let order = (!is_sorted).then(|| {
             let mut order: Vec<u32> = (0..).take(dump.blocks.len()).collect();
             order.sort_by_key(|&block| {
-                let block = &dump.blocks[block as usize];
+                let block = dump.blocks.at(block as usize);
                 (block.addr, block.usable())
             });
             order
@@ -135,7 +135,7 @@ impl<'d> BlockRanges<'d> {
     /// Returns the addresses of the block at a place in the order of addresses.
     fn range(&self, at: usize) -> BlockRange {
         let at = self.order.as_ref().map_or(at, |order| order[at] as usize);
-        let block = &self.dump.blocks[at];
+        let block = self.dump.blocks.at(at);
         let start = block.addr.map_or(0, u64::from);
         let end = start.saturating_add(block.usable().max(1));
         BlockRange { start, end, block: u32::try_from(at).unwrap_or(u32::MAX) }
@@ -232,7 +232,8 @@ impl LinksFrom<'_> {
 /// Returns the size of a word in bytes: 4 in the dump of a 32-bit program, whose blocks have too
 /// many words for 8.
 fn word_size(dump: &Dump) -> u64 {
-    let too_many =
-        |contents: Contents| contents.count() as u64 * 8 > dump.blocks[contents.block()].usable();
+    let too_many = |contents: Contents| {
+        contents.count() as u64 * 8 > dump.blocks.at(contents.block()).usable()
+    };
     if dump.contents().any(too_many) { 4 } else { 8 }
 }

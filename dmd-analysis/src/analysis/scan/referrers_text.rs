@@ -51,7 +51,7 @@ struct View<'d> {
 
 impl View<'_> {
     fn write_block(&self, referred: &BlockReferrers, out: &mut dyn Write) -> io::Result<()> {
-        let block = &self.dump.blocks[referred.block];
+        let block = self.dump.blocks.at(referred.block);
         writeln!(out, "{}", self.describe(referred.block))?;
         let (req, slop) = (commas(block.req.into()), commas(block.slop.into()));
         writeln!(out, "  {req} bytes requested, {slop} slop")?;
@@ -62,11 +62,11 @@ impl View<'_> {
         for (at, frame) in site.frames.iter().enumerate() {
             writeln!(out, "  {} {frame}", if at == 0 { "allocated at" } else { "            " })?;
         }
-        for (at, trace) in self.dump.reports(block).unwrap_or_default().iter().enumerate() {
+        for (at, trace) in self.dump.reports(&block).unwrap_or_default().iter().enumerate() {
             let again = if at == 0 { "reported" } else { "and again" };
             writeln!(out, "  {again} by {}", reporter(self.dump, Some(*trace), self.style))?;
         }
-        if self.dump.reports(block).is_none() && self.dump.extension.is_some() {
+        if self.dump.reports(&block).is_none() && self.dump.extension.is_some() {
             writeln!(out, "  reported by nobody")?;
         }
         Ok(())
@@ -74,13 +74,13 @@ impl View<'_> {
 
     /// Returns a block in words: `0x55d0: 112 bytes, [String]`.
     fn describe(&self, index: usize) -> String {
-        let block = &self.dump.blocks[index];
+        let block = self.dump.blocks.at(index);
         let what = self.sites.get(block.kind.alloc).block_type.describe();
         format!("{}: {} bytes, {what}", self.address(index), commas(block.usable().into()))
     }
 
     fn address(&self, index: usize) -> String {
-        let address = self.dump.blocks[index].addr.map_or(0, u64::from);
+        let address = self.dump.blocks.at(index).addr.map_or(0, u64::from);
         format!("0x{address:x}")
     }
 
@@ -116,7 +116,7 @@ impl View<'_> {
 
     /// Returns what may hold a block that nothing in the heap points at.
     fn outside(&self, index: usize) -> String {
-        let holder = self.dump.blocks[index].kind.held_by;
+        let holder = self.dump.blocks.at(index).kind.held_by;
         let holders = self.dump.extension.as_ref().map(|ours| &ours.holders);
         match holder.and_then(|id| holders?.get(&id)) {
             Some(Holder::Static(place)) if place.name.is_some() => {

@@ -59,8 +59,8 @@ impl<'d> ProgramFacts<'d> {
     pub(crate) fn pointing(&self, dump: &'d Dump, block: usize) -> Option<Pointing<'d>> {
         let links = self.links.as_ref()?.to(u32::try_from(block).ok()?);
         links.iter().find_map(|link| {
-            let from = &dump.blocks[link.from as usize];
-            let report = self.extension?.reports.get(dump.reports(from)?.first()?);
+            let from = dump.blocks.at(link.from as usize);
+            let report = self.extension?.reports.get(dump.reports(&from)?.first()?);
             Some(Pointing { alloc: from.kind.alloc, report, at: link.at })
         })
     }

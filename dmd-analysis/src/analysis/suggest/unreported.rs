@@ -28,7 +28,7 @@ pub(crate) struct BlockHolder {
 
 impl BlockHolder {
     /// Returns the holder of a block, if the dump names one.
-    pub(crate) fn of(block: &Block) -> Option<Self> {
+    pub(crate) fn of(block: &Block<'_>) -> Option<Self> {
         block.kind.held_by.map(|id| Self { id, is_indirect: block.kind.is_held_through })
     }
 }

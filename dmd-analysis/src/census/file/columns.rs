@@ -65,7 +65,7 @@ pub fn columns(dump: &Dump, options: &FileOptions) -> Value {
     let mut numbers: FxHashMap<Keys, usize> = FxHashMap::default();
     let mut rows: Vec<(Keys, Amount)> = Vec::new();
     for block in dump.blocks.iter().filter(|block| !block.kind.freed) {
-        let item: Item = source.item(block);
+        let item: Item = source.item(&block);
         let keys: Keys = std::array::from_fn(|at| {
             let axis = &axes[at].1;
             *known[at].entry(deciding_number(axis, &item)).or_insert_with(|| {

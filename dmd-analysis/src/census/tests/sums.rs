@@ -92,7 +92,7 @@ fn totals(dump: &Dump) -> Totals {
     dump.blocks
         .iter()
         .filter(|block| !block.kind.freed)
-        .for_each(|block| totals.add_weighted(block));
+        .for_each(|block| totals.add_weighted(&block));
     totals
 }
 

@@ -42,7 +42,7 @@ impl<'a> StackTypes<'a> {
     }
 
     /// Returns the layout of a block.
-    pub(in crate::ownership) fn layout(&self, block: &Block) -> Option<Layout> {
+    pub(in crate::ownership) fn layout(&self, block: &Block<'_>) -> Option<Layout> {
         Some(match self.known[self.sites.of(block.kind.alloc)]? {
             Pattern::Value(of) => Layout::Value { of, at: 0 },
             Pattern::Elements(of) => Layout::Elements { of, at: 0, head: 0, length: None },

@@ -25,7 +25,7 @@ pub(super) fn find(
     let mut names: HashMap<TraceId, Option<String>> = HashMap::new();
     let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for (block, number) in dump.blocks.iter().zip(0..) {
-        let Some(trace) = block.kind.alloc.filter(|_| dump.reports(block).is_none()) else {
+        let Some(trace) = block.kind.alloc.filter(|_| dump.reports(&block).is_none()) else {
             continue;
         };
         let BlockType::Known(name) = &sites.get(Some(trace)).block_type else { continue };

@@ -6,13 +6,13 @@
 
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 
 use super::block_words::{BlockWords, FileWords};
 use super::contents::{Contents, ContentsTable};
+use crate::read::block_list::Numbers;
 use crate::read::error::ReadError;
 use crate::read::input::Input;
-use crate::read::model::{Block, Dump};
+use crate::read::model::Dump;
 
 /// The size of a word of contents in bytes.
 const WORD: u64 = 8;
@@ -216,6 +216,7 @@ pub(crate) fn read(
     file: Option<(FileWords, u64)>,
 ) -> Result<(), ReadError> {
     let kinds = std::mem::take(&mut dump.blocks);
+    dump.blocks = kinds.without_blocks();
     let mut blocks = Scanned::new(count, input);
     let mut words = Vec::new();
     dump.contents = ContentsTable::Whole(Vec::new());
@@ -237,9 +238,8 @@ pub(crate) fn read(
             dump.contents.push(Contents::new(dump.blocks.len(), place, block.words));
         }
         let ScannedBlock { address, req, slop, kind, words: _ } = block;
-        let kind = kinds.get(kind).ok_or_else(|| blocks.damaged())?;
-        let (num, kind) = (kind.num, Arc::clone(&kind.kind));
-        dump.blocks.push(Block { req, slop, num, addr: NonZeroU64::new(address), kind });
+        let (kind, num) = kinds.kind_and_num(kind).ok_or_else(|| blocks.damaged())?;
+        dump.blocks.push(Numbers { req, slop, addr: NonZeroU64::new(address) }, num, kind);
     }
     dump.words = match file {
         Some((file, _)) => BlockWords::File(file),
@@ -252,7 +252,7 @@ pub(crate) fn read(
 mod tests {
     use super::*;
     use crate::analysis::ExplainOptions;
-    use crate::read::{read_file, read_slice};
+    use crate::read::{Block, read_file, read_slice};
     use crate::retention::Retention;
 
     const JSON: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},"blockList":[
@@ -282,9 +282,10 @@ mod tests {
         let contents: Vec<_> = dump.contents().collect();
         assert_eq!(contents.len(), 1);
         assert_eq!(dump.words(&contents[0], &mut Vec::new()), [7, 0x1000]);
-        assert_eq!(dump.blocks[1].kind.alloc.map(|trace| dump.trace(trace).len()), Some(1));
-        assert!(dump.reports(&dump.blocks[1]).is_some() && dump.reports(&dump.blocks[2]).is_none());
-        assert_eq!(dump.blocks[2].kind.thread, Some(1));
+        assert_eq!(dump.blocks.at(1).kind.alloc.map(|trace| dump.trace(trace).len()), Some(1));
+        assert!(dump.reports(&dump.blocks.at(1)).is_some());
+        assert!(dump.reports(&dump.blocks.at(2)).is_none());
+        assert_eq!(dump.blocks.at(2).kind.thread, Some(1));
     }
 
     #[test]
@@ -324,7 +325,7 @@ mod tests {
                 let own = dump.contents_of(index);
                 own.map(|own| dump.words(&own, &mut Vec::new()).to_vec())
             };
-            let of = |(index, block): (usize, &Block)| {
+            let of = |(index, block): (usize, Block<'_>)| {
                 (block.req, block.slop, block.addr, block.kind.thread, words(index))
             };
             dump.blocks.iter().enumerate().map(of).collect::<Vec<_>>()

@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::State;
 use super::text::{Key, Text};
+use crate::read::block_list::Numbers;
 use crate::read::error::ReadError;
-use crate::read::model::{Block, BlockKind, HolderId};
+use crate::read::model::{BlockKind, HolderId};
 use crate::read::scan::contents::Contents;
 
 pub(crate) struct BlockListSeed<'a>(pub(crate) &'a mut State);
@@ -30,9 +30,7 @@ impl<'de> Visitor<'de> for BlockListSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(block) = list.next_element_seed(BlockSeed(&mut *self.0))? {
-            self.0.dump.blocks.push(block);
-        }
+        while list.next_element_seed(BlockSeed(&mut *self.0))?.is_some() {}
         Ok(())
     }
 }
@@ -80,21 +78,21 @@ impl Field {
 struct BlockSeed<'a>(&'a mut State);
 
 impl<'de> DeserializeSeed<'de> for BlockSeed<'_> {
-    type Value = Block;
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Block, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for BlockSeed<'_> {
-    type Value = Block;
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a block")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Block, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let state = self.0;
         let index = state.dump.blocks.len();
         let (mut req, mut slop, mut num, mut addr) = (0, 0, 1, None);
@@ -145,9 +143,9 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
             return Err(state.fail(ReadError::BlockWithoutReq { index }));
         }
         // Blocks of a kind often follow one another.
-        let before = state.dump.blocks.last().filter(|before| *before.kind == kind);
-        let kind = before.map_or_else(|| Arc::new(kind), |before| Arc::clone(&before.kind));
-        Ok(Block { req, slop, num, addr, kind })
+        let kind = state.dump.blocks.add_kind(kind);
+        state.dump.blocks.push(Numbers { req, slop, addr }, num, kind);
+        Ok(())
     }
 }
 

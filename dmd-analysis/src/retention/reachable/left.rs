@@ -35,19 +35,15 @@ pub fn left(dump: &mut Dump, options: &ExplainOptions) -> Result<Left, ClampErro
     let reachable = reachable_blocks(dump)?;
     let by_stack: Vec<bool> =
         (0..dump.trace_count()).map(|index| is_of_program(dump, index)).collect();
-    let is_left = |block: &Block| {
+    let is_left = |block: &Block<'_>| {
         let is_of_program = block.kind.alloc.is_some_and(|alloc| by_stack[alloc.index()]);
         is_of_program && block.kind.reports.is_none() && !block.kind.freed
     };
     let blocks = std::mem::take(&mut dump.blocks);
     // They have the indices of blocks that are taken out below.
     dump.contents = ContentsTable::default();
-    let (mut held, mut leaked) = (Vec::new(), Vec::new());
-    for (block, is_reachable) in blocks.into_iter().zip(reachable) {
-        if is_left(&block) {
-            if is_reachable { &mut held } else { &mut leaked }.push(block);
-        }
-    }
+    let held = blocks.filtered(|at, block| is_left(block) && reachable[at]);
+    let leaked = blocks.filtered(|at, block| is_left(block) && !reachable[at]);
     let mut places = |blocks| {
         dump.blocks = blocks;
         let explained = explain(dump, options);

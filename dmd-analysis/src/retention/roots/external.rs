@@ -34,7 +34,7 @@ impl ExternalRoot {
 }
 
 /// Returns the holder of an unreported block if a word of the holder points at the block.
-pub(crate) fn direct_holder<'d>(dump: &'d Dump, block: &Block) -> Option<&'d Holder> {
+pub(crate) fn direct_holder<'d>(dump: &'d Dump, block: &Block<'_>) -> Option<&'d Holder> {
     let id = block.kind.held_by.filter(|_| !block.kind.is_held_through)?;
     dump.extension.as_ref()?.holders.get(&id)
 }
@@ -55,8 +55,8 @@ impl<'d> ExternalRoots<'d> {
 
     /// Interns the external root of a block.
     pub(super) fn of_block(&mut self, block: u32) -> u32 {
-        let block = &self.dump.blocks[block as usize];
-        if let Some(report) = self.dump.reports(block).and_then(<[TraceId]>::first) {
+        let block = self.dump.blocks.at(block as usize);
+        if let Some(report) = self.dump.reports(&block).and_then(<[TraceId]>::first) {
             if let Some(&number) = self.known.get(&Some(*report)) {
                 return number;
             }
@@ -65,7 +65,7 @@ impl<'d> ExternalRoots<'d> {
             self.known.insert(Some(*report), number);
             return number;
         }
-        match direct_holder(self.dump, block) {
+        match direct_holder(self.dump, &block) {
             Some(Holder::Skipped(field)) => {
                 let (file, line) = (self.style.file(&field.file), field.line);
                 let words = format!("{}.{} ({file}:{line})", field.type_name, field.field);

@@ -26,7 +26,7 @@ pub enum HandleCount {
 pub(super) fn count_handles(ranges: &BlockRanges<'_>, sites: &Sites, cycle: &[u32]) -> HandleCount {
     let dump = ranges.dump();
     let is_shared = |block: u32| {
-        let site = sites.get(dump.blocks[block as usize].kind.alloc);
+        let site = sites.get(dump.blocks.at(block as usize).kind.alloc);
         matches!(&site.block_type, BlockType::Known(name)
             if name.starts_with("Rc<") || name.starts_with("Arc<"))
     };

@@ -73,7 +73,7 @@ proptest! {
         depth in 0_usize..4,
     ) {
         let dump = dump(nodes, &edges, &known);
-        let sizes: Vec<u64> = dump.blocks.iter().map(crate::read::Block::usable).collect();
+        let sizes: Vec<u64> = dump.blocks.iter().map(|block| block.usable()).collect();
         let options = ExplainOptions::default();
         let retention = Retention::new(&dump, &options).unwrap();
         prop_assert_eq!(retention.heap(), sizes.iter().sum::<u64>());

@@ -23,7 +23,7 @@ pub fn write_why_alive(
     let retained = format!("{}, {share:.2}%", bytes(why.retained));
     if let [block] = why.blocks[..] {
         writeln!(out, "{}", retention.describe(block))?;
-        let site = retention.sites.get(retention.dump.blocks[block].kind.alloc);
+        let site = retention.sites.get(retention.dump.blocks.at(block).kind.alloc);
         for (at, frame) in site.frames.iter().enumerate() {
             let before = if at == 0 { "allocated at" } else { "            " };
             writeln!(out, "  {before} {}", cut(frame, retention.options.width, 15))?;
@@ -125,7 +125,7 @@ fn pointer(retention: &Retention<'_>, step: &Step) -> String {
         Some(field) => {
             let of = retention
                 .sites
-                .get(retention.dump.blocks[pointer.block].kind.alloc)
+                .get(retention.dump.blocks.at(pointer.block).kind.alloc)
                 .block_type
                 .describe();
             let owner = field.rfind('.').filter(|&dot| of.contains(&field[..dot]));
@@ -159,8 +159,8 @@ impl Retention<'_> {
 
     /// Returns a block in words: `0x55d0: 112 bytes, [String]`.
     fn describe(&self, block: usize) -> String {
-        let size = bytes(self.dump.blocks[block].usable());
-        let what = self.sites.get(self.dump.blocks[block].kind.alloc).block_type.describe();
+        let size = bytes(self.dump.blocks.at(block).usable());
+        let what = self.sites.get(self.dump.blocks.at(block).kind.alloc).block_type.describe();
         format!("0x{:x}: {size}, {what}", self.address(block))
     }
 }

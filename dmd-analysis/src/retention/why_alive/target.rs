@@ -70,17 +70,17 @@ impl Retention<'_> {
     /// Returns the indices of the target's blocks, or `None` if there are none.
     pub(super) fn blocks_of(&self, target: &Target) -> Option<Vec<u32>> {
         let dump = self.dump;
-        let frames = |text: &str, block: &Block| {
+        let frames = |text: &str, block: &Block<'_>| {
             self.sites.get(block.kind.alloc).frames.iter().any(|frame| frame.contains(text))
         };
-        let reporters = |text: &str, block: &Block| {
+        let reporters = |text: &str, block: &Block<'_>| {
             let names = report_names(dump, block, |site| {
                 let part = |part: &Option<String>| part.clone().unwrap_or_default();
                 format!("{} {}.{}", site.path, part(&site.type_name), part(&site.field))
             });
             names.is_some_and(|names| names.iter().any(|name| name.contains(text)))
         };
-        let is_target = |block: &Block| match target {
+        let is_target = |block: &Block<'_>| match target {
             Target::Type(name) => self.sites.get(block.kind.alloc).block_type.describe() == *name,
             Target::TypeWith(text) => {
                 self.sites.get(block.kind.alloc).block_type.describe().contains(text.as_str())

@@ -56,7 +56,7 @@ fn shown(functions: &[&str]) -> (String, String) {
     let report = Symboliser::default().symbolicate(&mut dump);
     assert_eq!(report.found, 1, "{:?}", report.notes);
     std::fs::remove_dir_all(folder).unwrap();
-    let trace = dump.trace(dump.blocks[0].kind.alloc.unwrap());
+    let trace = dump.trace(dump.blocks.at(0).kind.alloc.unwrap());
     let text = dump.frames[trace[0].index()].text.to_string();
     (text, BlockType::of_trace(&dump, trace).describe())
 }

@@ -41,7 +41,7 @@ pub(super) struct LogOptions {
 
 impl LogOptions {
     /// Returns whether the block is of the crate whose allocations are printed.
-    pub(super) fn prints(&self, crates: &Crates<'_>, block: &Block) -> bool {
+    pub(super) fn prints(&self, crates: &Crates<'_>, block: &Block<'_>) -> bool {
         let Some(wanted) = &self.crate_name else { return true };
         // A package `a-b` is the crate `a_b`.
         let found = block.kind.alloc.and_then(|trace| crates.of(trace));
