@@ -18,6 +18,30 @@ struct Kind {
     weight: u64,
 }
 
+/// The chosen blocks, with equal ones counted.
+struct Chosen {
+    which: Which,
+    kinds: BTreeMap<Kind, u64>,
+    sum: Estimate,
+}
+
+impl Chosen {
+    fn none(which: Which) -> Self {
+        Self { which, kinds: BTreeMap::new(), sum: Estimate::default() }
+    }
+
+    fn add(&mut self, block: &Block) {
+        self.sum.add(block);
+        let Block { requested, usable, weight, .. } = *block;
+        let site = match (self.which, block.freed) {
+            (Which::Freed, Some(freed)) => freed.site,
+            _ => block.site,
+        };
+        let kind = Kind { site, requested, usable, weight: weight.to_bits() };
+        *self.kinds.entry(kind).or_default() += 1;
+    }
+}
+
 impl Recording {
     /// Returns the chosen blocks as a dump of Mozilla's format 5, in JSON.
     ///
@@ -25,18 +49,29 @@ impl Recording {
     ///
     /// The same as those of [`each_block`](Self::each_block).
     pub fn dump(&self, which: Which) -> Result<Vec<u8>, RecordingError> {
-        let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
-        let mut sum = Estimate::default();
-        self.each_of(which, |block| {
-            sum.add(block);
-            let Block { requested, usable, weight, .. } = *block;
-            let site = match (which, block.freed) {
-                (Which::Freed, Some(freed)) => freed.site,
-                _ => block.site,
-            };
-            let kind = Kind { site, requested, usable, weight: weight.to_bits() };
-            *kinds.entry(kind).or_default() += 1;
+        self.dumps([which]).map(|[dump]| dump)
+    }
+
+    /// Returns several choices of blocks as [`dump`](Self::dump) does, each as a dump of its own.
+    /// The blocks are read once.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`each_block`](Self::each_block).
+    pub fn dumps<const N: usize>(&self, which: [Which; N]) -> Result<[Vec<u8>; N], RecordingError> {
+        let mut choices = which.map(Chosen::none);
+        let peak = self.peak().map(|peak| peak.time);
+        self.each_block(|block| {
+            for chosen in &mut choices {
+                if self.is_chosen(block, chosen.which, peak) {
+                    chosen.add(block);
+                }
+            }
         })?;
+        Ok(choices.map(|chosen| self.dump_of_chosen(&chosen)))
+    }
+
+    fn dump_of_chosen(&self, Chosen { which, kinds, sum }: &Chosen) -> Vec<u8> {
         let blocks: Vec<_> = kinds.iter().map(|(kind, count)| self.group(*kind, *count)).collect();
         let sites = kinds.keys().filter_map(|kind| self.sites.get(&kind.site));
         let all = json!({
@@ -49,7 +84,7 @@ impl Recording {
             Which::Temporary => "what was freed within a millisecond",
             Which::Freed => "what was freed while it was recorded, by the stacks that freed it",
         };
-        Ok(self.dump_of(&blocks, sites, &self.own_fields(reason, &all)))
+        self.dump_of(&blocks, sites, &self.own_fields(reason, &all))
     }
 
     pub(super) fn dump_of<'r>(

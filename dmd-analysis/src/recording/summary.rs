@@ -195,6 +195,10 @@ mod tests {
             assert_eq!((sum.bytes, recording.sum(which).unwrap()), (bytes, sum), "{which:?}");
         }
         assert_eq!(recording.sum(Which::Freed).unwrap().bytes, 1110.0);
+        let choices = [Which::Freed, Which::AtPeak, Which::Retained];
+        let by_one_reading = recording.dumps(choices).unwrap();
+        assert_eq!(by_one_reading, choices.map(|which| recording.dump(which).unwrap()));
+        assert_ne!(by_one_reading[0], by_one_reading[1]);
         assert_eq!(recording.peak(), Some(Peak { time: 15, bytes: 111, is_exact: false }));
         let class = |class: &Lifetime| (class.from, class.to, class.sum.bytes);
         let classes: Vec<_> = sums.lifetimes.iter().map(class).collect();

@@ -152,8 +152,9 @@ fn summarize(file: &Path, top: usize, context: &mut Context<'_>) -> Result<bool,
     if top > 0 {
         // One reader: each function is looked up once.
         let mut reader = DumpReader::default();
-        for which in [Which::AtPeak, Which::Retained, Which::Temporary] {
-            let dump = recording.dump(which).map_err(unreadable)?;
+        let choices = [Which::AtPeak, Which::Retained, Which::Temporary];
+        let dumps = recording.dumps(choices).map_err(unreadable)?;
+        for (which, dump) in choices.into_iter().zip(dumps) {
             write_places(&dump, which, top, &mut reader, context)?;
         }
     }
