@@ -41,6 +41,9 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     show.arg("tree").arg(&dump).arg("--json");
     let (tree, tree_cost) = Measured::of(&show, &scratch.0)?;
     let mut show = Command::new(&about_memory);
+    show.args(["heap", "tree"]).arg(&dump);
+    let (_, heap_tree) = Measured::of(&show, &scratch.0)?;
+    let mut show = Command::new(&about_memory);
     show.args(["heap", "dominators", "--depth", "2"]).arg(&dump);
     let (_, dominators) = Measured::of(&show, &scratch.0)?;
     let tree: Value = serde_json::from_str(&tree)?;
@@ -68,12 +71,18 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         ("dump", dump_bytes / 1e9, "GB"),
         ("tree", tree_cost.seconds, "s"),
         ("peak of tree", gigabytes(tree_cost.peak), "GiB"),
+        ("heap tree", heap_tree.seconds, "s"),
+        ("peak of heap tree", gigabytes(heap_tree.peak), "GiB"),
         ("heap dominators", dominators.seconds, "s"),
         ("peak of heap dominators", gigabytes(dominators.peak), "GiB"),
     ];
     let figures =
         figures.map(|(name, value, unit)| Figure::new(name, vec![value]).at_most(None, unit));
-    let shares = [("peak of tree, of the dump", &tree_cost), ("of heap dominators", &dominators)];
+    let shares = [
+        ("peak of heap tree, of the dump", &heap_tree),
+        ("of tree", &tree_cost),
+        ("of heap dominators", &dominators),
+    ];
     let shares = shares
         .map(|(name, cost)| Figure::new(name, vec![to_dump(cost)]).at_most(LARGEST_SHARE, "x"));
     let figures: Vec<Figure> = figures.into_iter().chain(shares).collect();
