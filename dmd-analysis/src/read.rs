@@ -4,7 +4,7 @@
 //! stack or frame is missing, [`Dump::notes`] gets a sentence about it, and the rest of the dump is
 //! usable.
 
-pub(crate) mod block_list;
+pub(crate) mod block;
 mod error;
 mod extension;
 mod holder;
@@ -20,15 +20,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-pub use block_list::{BlockList, Blocks};
+pub use block::list::{BlockList, Blocks};
+pub use block::{Block, BlockKind, HolderId, TraceId};
 pub use error::ReadError;
 pub use extension::{
     Estimate, Extension, Module, ReportSite, Sampled, Scope, SpanIds, Sum, Thread, Wrong, WrongKind,
 };
 pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
-pub use model::{
-    Block, BlockKind, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
-};
+pub use model::{Dump, Frame, FrameId, Invocation, Mode, Symbol};
 pub(crate) use scan::block_words::InOrder;
 pub use scan::contents::Contents;
 pub(crate) use scan::contents::ContentsTable;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use super::block::{HolderId, TraceId};
 use super::holder::{FieldPlace, Holder, StaticPlace, StaticWord};
-use super::model::{HolderId, TraceId};
 use super::stack_frame::StackFrame;
 
 /// The fields that our tracker adds to a dump.

@@ -10,10 +10,11 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, de};
 
+use super::block::TraceId;
 use super::error::ReadError;
 use super::input::Input;
 use super::keys::Keys;
-use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol, TraceId};
+use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol};
 use super::scan::block_words::FileWords;
 use super::scan::scanned;
 use extension::WireExtension;

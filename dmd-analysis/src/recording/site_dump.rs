@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::{Recording, Site};
-use crate::read::block_list::Numbers;
+use crate::read::block::list::Numbers;
 use crate::read::{BlockKind, Dump, Frame, FrameId, ReadError, TraceId, read_slice};
 
 impl Recording {

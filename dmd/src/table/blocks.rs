@@ -228,11 +228,9 @@ impl Blocks {
         address: usize,
         requested: usize,
     ) -> Option<SmallBlock> {
-        if !granule.is_start(address) {
-            return None;
-        }
+        let word = self.word(granule, address).filter(|_| granule.is_start(address))?;
         // Acquire, with the Release in `store_word`.
-        let word = self.word(granule, address)?.load(Acquire);
+        let word = word.load(Acquire);
         PackedBlock::match_small(word, requested, granule.is_second_half(address))
     }
 

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 
 use super::block_words::{BlockWords, FileWords};
 use super::contents::{Contents, ContentsTable};
-use crate::read::block_list::Numbers;
+use crate::read::block::list::Numbers;
 use crate::read::error::ReadError;
 use crate::read::input::Input;
 use crate::read::model::Dump;

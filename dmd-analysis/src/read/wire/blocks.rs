@@ -7,9 +7,9 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::State;
 use super::text::{Key, Text};
-use crate::read::block_list::Numbers;
+use crate::read::block::list::Numbers;
+use crate::read::block::{BlockKind, HolderId};
 use crate::read::error::ReadError;
-use crate::read::model::{BlockKind, HolderId};
 use crate::read::scan::contents::Contents;
 
 pub(crate) struct BlockListSeed<'a>(pub(crate) &'a mut State);

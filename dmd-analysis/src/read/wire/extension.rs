@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::read::block::{HolderId, TraceId};
 use crate::read::extension::{
     Extension, Module, ReportSite, Sampled, Scope, SpanIds, Sum, Thread, Wrong, WrongKind,
 };
 use crate::read::holder::{FieldPlace, StaticPlace, StaticWord, WireHolder};
 use crate::read::keys::Keys;
-use crate::read::model::{HolderId, Symbol, TraceId};
+use crate::read::model::Symbol;
 use crate::read::stack_frame::StackFrame;
 
 #[derive(Deserialize)]

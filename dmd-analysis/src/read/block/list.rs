@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::model::{Block, BlockKind};
+use super::{Block, BlockKind};
 
 /// The blocks of a dump, in the order of the file.
 #[derive(Debug, Clone, Default)]
@@ -120,7 +120,7 @@ impl BlockList {
         }
     }
 
-    /// Returns those of the blocks for which `keeps` returns `true`.
+    /// Returns a list of the blocks for which `keeps` returns `true`.
     pub(crate) fn filtered(&self, mut keeps: impl FnMut(usize, &Block<'_>) -> bool) -> Self {
         let mut kept = self.without_blocks();
         for (index, block) in self.iter().enumerate() {
