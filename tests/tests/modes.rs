@@ -96,7 +96,7 @@ fn freed_blocks_are_counted_with_and_without_stacks() {
         let counts = [300, 200, 400, 800].map(freed);
         assert!(counts[0] >= 500 && counts[1..].iter().all(|count| *count >= 1), "{counts:?}");
         assert_eq!(count(&of_size(&dump, 300)), 0);
-        assert!(dump.blocks.iter().all(|block| dump.reports(block).is_none()));
+        assert!(dump.blocks.iter().all(|block| dump.reports(&block).is_none()));
     }
 }
 

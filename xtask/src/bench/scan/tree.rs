@@ -37,15 +37,13 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let [snapshot, saved, usual, longest, _] = numbers[..] else {
         return Err(format!("the program printed {text}").into());
     };
-    let mut show = Command::new(&about_memory);
-    show.arg("tree").arg(&dump).arg("--json");
-    let (tree, tree_cost) = Measured::of(&show, &scratch.0)?;
-    let mut show = Command::new(&about_memory);
-    show.args(["heap", "tree"]).arg(&dump);
-    let (_, heap_tree) = Measured::of(&show, &scratch.0)?;
-    let mut show = Command::new(&about_memory);
-    show.args(["heap", "dominators", "--depth", "2"]).arg(&dump);
-    let (_, dominators) = Measured::of(&show, &scratch.0)?;
+    let ask = |question: &[&str]| {
+        let mut show = Command::new(&about_memory);
+        Measured::of(show.args(question).arg(&dump), &scratch.0)
+    };
+    let (tree, tree_cost) = ask(&["tree", "--json"])?;
+    let (_, heap_tree) = ask(&["heap", "tree"])?;
+    let (_, dominators) = ask(&["heap", "dominators", "--depth", "2"])?;
     let tree: Value = serde_json::from_str(&tree)?;
     let of = |value: &Value, key: &str| value[key].as_u64().unwrap_or(0);
     let rows = tree["rows"].as_array().map_or(&[][..], Vec::as_slice);
@@ -59,35 +57,29 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         of(&tree, "bytes"),
         of(&tree, "blocks")
     )?;
-    let gigabytes = |kib: f64| kib / 1024.0 / 1024.0;
     let dump_bytes = fs::metadata(&dump)?.len() as f64;
-    let to_dump = |cost: &Measured| cost.peak * 1024.0 / dump_bytes;
-    let figures = [
+    let numbers = [
         ("snapshot", snapshot, "s"),
         ("save", saved, "s"),
         ("longest wait of a thread, before", usual / 1000.0, "ms"),
         ("longest wait of a thread, meanwhile", longest / 1000.0, "ms"),
         ("peak of the program", gigabytes(run.peak), "GiB"),
         ("dump", dump_bytes / 1e9, "GB"),
-        ("tree", tree_cost.seconds, "s"),
-        ("peak of tree", gigabytes(tree_cost.peak), "GiB"),
-        ("heap tree", heap_tree.seconds, "s"),
-        ("peak of heap tree", gigabytes(heap_tree.peak), "GiB"),
-        ("heap dominators", dominators.seconds, "s"),
-        ("peak of heap dominators", gigabytes(dominators.peak), "GiB"),
     ];
-    let figures =
-        figures.map(|(name, value, unit)| Figure::new(name, vec![value]).at_most(None, unit));
-    let shares = [
-        ("peak of heap tree, of the dump", &heap_tree),
-        ("of tree", &tree_cost),
-        ("of heap dominators", &dominators),
-    ];
-    let shares = shares
-        .map(|(name, cost)| Figure::new(name, vec![to_dump(cost)]).at_most(LARGEST_SHARE, "x"));
-    let figures: Vec<Figure> = figures.into_iter().chain(shares).collect();
+    let questions =
+        [("heap tree", &heap_tree), ("heap dominators", &dominators), ("tree", &tree_cost)];
+    let of_program = numbers
+        .into_iter()
+        .map(|(name, value, unit)| Figure::new(name, vec![value]).at_most(None, unit));
+    let of_questions =
+        questions.into_iter().flat_map(|(name, cost)| cost.figures(name, dump_bytes));
+    let figures: Vec<Figure> = of_program.chain(of_questions).collect();
     table(&format!("a heap of {blocks} blocks"), &figures, out)?;
     Ok(lines(&figures, out)? && below == planted)
+}
+
+fn gigabytes(kib: f64) -> f64 {
+    kib / 1024.0 / 1024.0
 }
 
 /// The cost of a process.
@@ -98,6 +90,18 @@ struct Measured {
 }
 
 impl Measured {
+    /// Returns the figures of a question about a dump of so many bytes.
+    fn figures(&self, question: &str, dump_bytes: f64) -> [Figure; 3] {
+        let share = self.peak * 1024.0 / dump_bytes;
+        [
+            Figure::new(question, vec![self.seconds]).at_most(None, "s"),
+            Figure::new(format!("peak of {question}"), vec![gigabytes(self.peak)])
+                .at_most(None, "GiB"),
+            Figure::new(format!("peak of {question}, of the dump"), vec![share])
+                .at_most(LARGEST_SHARE, "x"),
+        ]
+    }
+
     /// Runs a command to its end, and returns its output too. GNU's `time` knows its peak.
     fn of(command: &Command, folder: &Path) -> Result<(String, Self), Failure> {
         let file = folder.join("peak");
