@@ -89,7 +89,9 @@ impl BlockList {
     #[must_use]
     pub fn at(&self, index: usize) -> Block<'_> {
         let block = self.get(index);
-        block.unwrap_or_else(|| panic!("the dump has {} blocks, none {index}", self.len()))
+        block.unwrap_or_else(|| {
+            panic!("the dump has {} blocks, and none with the index {index}", self.len())
+        })
     }
 
     /// Returns the blocks in their order.
