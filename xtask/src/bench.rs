@@ -1,7 +1,7 @@
 //! Benchmarks by name: each prints a table, then a line of JSON for each figure.
 
 pub(crate) mod figure;
-mod process;
+pub(crate) mod process;
 mod overhead;
 mod stacks;
 mod show;

@@ -8,8 +8,10 @@
 //! `--quick` leaves the release builds out.
 
 mod c_libraries;
+mod costs;
 mod figures;
 mod production;
+mod published;
 mod stories;
 mod subject;
 pub(crate) mod tasks;
@@ -58,6 +60,9 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     }
     if let ["production", minutes @ ..] = args {
         return production::run(minutes, &Bench::new()?, out);
+    }
+    if let ["costs", wanted @ ..] = args {
+        return costs::run(wanted, &Bench::new()?, out);
     }
     if let ["c-libraries", wanted @ ..] = args {
         return match wanted {

@@ -48,6 +48,7 @@ cargo xtask stress snapshots [N]      reports of a program that holds the locks 
 cargo xtask foreign [PROGRAM] [--quick]   figures of programs around crates.io's libraries, beside the truth
 cargo xtask foreign c-libraries [--quick]   a program with DMD around sqlite, zstd, openssl and rocksdb: all accounts equal to the byte
 cargo xtask foreign stories [NAME]    the figures of docs/case-studies: published crates, unprepared, and after a change of a few lines
+cargo xtask foreign costs [PROGRAM] [--rounds N] [--dev]   programs of crates.io that run to their end, over the system's allocator and jemalloc, beside heaptrack: time and instructions
 cargo xtask foreign production [MINUTES] [--dev]   a server of crates.io over jemalloc under load, alone, with DMD asleep, in its profile and tracking every block, and with jemalloc's profiler: an hour
 cargo xtask suite [N]                 two hundred tests that check their memory, under cargo test and nextest, 5 times each by default
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md

@@ -1,8 +1,10 @@
-//! Resources that processes used: processor time and peak memory.
+//! Resources that processes used: processor time, instructions and peak memory.
 #![expect(unsafe_code, reason = "`getrusage` is the only source of children's processor time")]
 
 use std::fs;
 use std::mem::MaybeUninit;
+use std::path::Path;
+use std::process::Command;
 
 use crate::failure::Failure;
 
@@ -27,4 +29,28 @@ pub(crate) fn peak_of_this_process() -> Result<f64, Failure> {
         .find_map(|line| line.strip_prefix("VmHWM:"))
         .ok_or("no VmHWM in /proc/self/status")?;
     Ok(line.trim_end_matches("kB").trim().parse()?)
+}
+
+/// Returns the number of instructions of a whole run, counted by valgrind.
+pub(crate) fn instructions(
+    program: &Path,
+    prepare: impl FnOnce(&mut Command),
+) -> Result<f64, String> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program);
+    prepare(&mut command);
+    let output = command.output().map_err(|_| "valgrind is not installed".to_owned())?;
+    let message = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(reason(&message).unwrap_or_else(|| "it failed".to_owned()));
+    }
+    let collected = message.lines().find_map(|line| line.split_once("Collected :"));
+    let count = collected.and_then(|(_, count)| count.trim().parse().ok());
+    count.ok_or_else(|| "valgrind printed no number of instructions".to_owned())
+}
+
+/// Returns a program's own reason for its failure, without its name and process number.
+pub(crate) fn reason(message: &str) -> Option<String> {
+    let line = message.lines().find(|line| !line.starts_with("=="))?;
+    Some(line.split_once("] ").map_or(line, |(_, words)| words).to_owned())
 }

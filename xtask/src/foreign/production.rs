@@ -9,34 +9,39 @@
 
 mod server;
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use self::server::{Load, Server};
-use super::{Bench, folder};
+use super::Bench;
+use super::published::{Allocator, Published};
 use crate::bench::figure;
-use crate::build::{self, sources};
 use crate::failure::Failure;
 use crate::on_path;
 
-/// The version of mini-redis, so that the added lines find their places.
-const VERSION: &str = "0.4.1";
+/// The server.
+const MINI_REDIS: Published = Published {
+    package: "mini-redis",
+    version: "0.4.1",
+    program: "mini-redis-server",
+    main: "src/bin/server.rs",
+    begin: Some("pub async fn main() -> mini_redis::Result<()> {\n"),
+    features: &[],
+};
 
 const MINUTES: f64 = 10.0;
 
 /// The servers: jemalloc alone comes first, since the others are compared with it.
 const VARIANTS: [Variant; 6] = [
-    Variant { feature: None, ..Variant::dmd("jemalloc alone", "") },
+    Variant { allocator: Allocator::Jemalloc, ..Variant::dmd("jemalloc alone", "") },
     Variant::dmd("DMD asleep", ""),
     Variant::dmd("DMD's profile", "--mode=profile"),
     Variant::dmd("every block, with stacks", "1"),
     Variant { is_late: true, ..Variant::dmd("the same, tracked late", "") },
     Variant {
         name: "jemalloc's profiler",
-        feature: Some("profiler"),
+        allocator: Allocator::JemallocProfiler,
         variable: ("_RJEM_MALLOC_CONF", "prof:true,lg_prof_sample:19"),
         is_late: false,
     },
@@ -44,7 +49,7 @@ const VARIANTS: [Variant; 6] = [
 
 struct Variant {
     name: &'static str,
-    feature: Option<&'static str>,
+    allocator: Allocator,
     variable: (&'static str, &'static str),
     /// True if `about-memory track` begins tracking, once the server has all keys.
     is_late: bool,
@@ -52,44 +57,10 @@ struct Variant {
 
 impl Variant {
     const fn dmd(name: &'static str, variable: &'static str) -> Self {
-        Self { name, feature: Some("dmd"), variable: ("DMD", variable), is_late: false }
+        let allocator = Allocator::JemallocDmd;
+        Self { name, allocator, variable: ("DMD", variable), is_late: false }
     }
 }
-
-/// The addition to the manifest, but for the paths of our packages.
-const MANIFEST: &str = r#"
-[workspace]
-
-[features]
-dmd = ["dep:memreport", "memreport-dmd/jemalloc"]
-profiler = ["tikv-jemallocator/profiling"]
-
-[dependencies.tikv-jemallocator]
-version = "0.7"
-
-[profile.release]
-debug = "line-tables-only"
-
-[profile.dev.package.memreport]
-opt-level = 3
-
-[profile.dev.package.memreport-dmd]
-opt-level = 3
-"#;
-
-/// The addition to the end of the server's `main.rs`.
-const ALLOCATOR: &str = r#"
-#[cfg(not(feature = "dmd"))]
-#[global_allocator]
-static JEMALLOC: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-#[cfg(feature = "dmd")]
-dmd::global_allocator!(tikv_jemallocator::Jemalloc);
-"#;
-
-/// The beginning of the server's `main`, and the line after it.
-const MAIN: &str = "pub async fn main() -> mini_redis::Result<()> {\n";
-const SERVE: &str = "    #[cfg(feature = \"dmd\")]\n    memreport::serve()?;\n";
 
 /// Runs the measurement. Returns `false` if a server or an answer fails.
 pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
@@ -100,10 +71,11 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
         _ => return Err("`production` takes a number of minutes and `--dev`".into()),
     };
     on_path::find(&["redis-benchmark"], "redis-tools")?;
-    let source = prepared(bench)?;
+    let copy = MINI_REDIS.prepare(bench)?;
     let mut servers = Vec::new();
     for variant in &VARIANTS {
-        servers.push(Server::start(&variant.built(&source, is_dev)?, variant.variable)?);
+        let program = copy.build(variant.allocator, is_dev)?;
+        servers.push(Server::start(&program, variant.variable)?);
     }
     // The first rounds insert the keys and are not counted.
     for (variant, server) in VARIANTS.iter().zip(&mut servers) {
@@ -130,53 +102,11 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
     write_table(&rounds, &servers, out)?;
     let mut holds = true;
     for (variant, server) in VARIANTS.iter().zip(&servers) {
-        if variant.feature == Some("dmd") {
+        if variant.allocator == Allocator::JemallocDmd {
             holds &= write_answer(variant, server, bench, out)?;
         }
     }
     Ok(holds)
-}
-
-/// Makes a copy of mini-redis that has the allocators and the socket.
-fn prepared(bench: &Bench) -> Result<PathBuf, Failure> {
-    let fetching = bench.file("fetching");
-    fs::create_dir_all(fetching.join("src"))?;
-    fs::write(fetching.join("src/lib.rs"), "")?;
-    let text = format!(
-        "[package]\nname = \"fetching\"\nedition = \"2024\"\n\n[workspace]\n\n\
-         [dependencies]\nmini-redis = \"={VERSION}\"\n"
-    );
-    fs::write(fetching.join("Cargo.toml"), text)?;
-    let copy = bench.file("mini-redis");
-    let source = sources::of_package(&fetching.join("Cargo.toml"), "mini-redis", &[])?;
-    sources::copy(&source, &copy)?;
-    let manifest = copy.join("Cargo.toml");
-    let mut text = fs::read_to_string(&manifest)? + MANIFEST;
-    for (package, folder) in [("memreport", "memreport"), ("memreport-dmd", "dmd")] {
-        let path = build::root().join(folder);
-        text += &format!("\n[dependencies.{package}]\npath = {path:?}\noptional = true\n");
-    }
-    fs::write(&manifest, text)?;
-    let main = copy.join("src/bin/server.rs");
-    let text = fs::read_to_string(&main)?;
-    if !text.contains(MAIN) {
-        return Err("the server's `main` is not where it was".into());
-    }
-    fs::write(&main, text.replace(MAIN, &format!("{MAIN}{SERVE}")) + ALLOCATOR)?;
-    Ok(copy)
-}
-
-impl Variant {
-    /// Builds the server. Those without a feature in common do not share what is built.
-    fn built(&self, source: &Path, is_dev: bool) -> Result<PathBuf, Failure> {
-        let mut build = build::cargo();
-        build.args(["build", "--manifest-path"]).arg(source.join("Cargo.toml"));
-        build.args((!is_dev).then_some("--release"));
-        let target = folder().join("target").join(self.feature.unwrap_or("alone"));
-        build.env("CARGO_TARGET_DIR", target).args(self.feature.map(|_| "--features"));
-        build.args(self.feature);
-        build::executable(&mut build, "mini-redis-server")
-    }
 }
 
 /// Begins to track every block of a server, as a user would.
@@ -194,10 +124,10 @@ fn write_table(
     servers: &[Server],
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let requests = server::REQUESTS;
+    let (requests, version) = (server::REQUESTS, MINI_REDIS.version);
     writeln!(
         out,
-        "mini-redis {VERSION}, in each round {requests} requests to set and {requests} to get\n"
+        "mini-redis {version}, in each round {requests} requests to set and {requests} to get\n"
     )?;
     writeln!(
         out,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::process::Command;
 
 use super::programs::Programs;
-use super::rounds::{Effort, reason};
+use super::rounds::Effort;
 use super::variants::{FULL, Kind, Program, VARIANTS};
 use crate::bench::figure::Figure;
+use crate::bench::process;
 use crate::failure::Failure;
 
 /// The number of replaced blocks. The start and the filling of the heap are counted apart and
@@ -91,16 +91,8 @@ fn per_operation(
 
 /// Returns the number of instructions of a whole run.
 fn count(path: &Path, variable: Option<(&str, &str)>, operations: u32) -> Result<f64, String> {
-    let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(path);
-    command.args(["churn", &operations.to_string(), "1", LIVE]);
-    command.env_remove("DMD").envs(variable);
-    let output = command.output().map_err(|_| "valgrind is not installed".to_owned())?;
-    let message = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        return Err(reason(&message).unwrap_or_else(|| "it failed".to_owned()));
-    }
-    let collected = message.lines().find_map(|line| line.split_once("Collected :"));
-    let count = collected.and_then(|(_, count)| count.trim().parse().ok());
-    count.ok_or_else(|| "valgrind printed no number of instructions".to_owned())
+    process::instructions(path, |command| {
+        command.args(["churn", &operations.to_string(), "1", LIVE]);
+        command.env_remove("DMD").envs(variable);
+    })
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::programs::{Files, Programs};
 use super::variants::{HEAPTRACK, Kind, Program, Size, VARIANTS, Variant, Work};
 use crate::bench::figure::Figure;
-use crate::bench::process::processor_time_of_children;
+use crate::bench::process::{processor_time_of_children, reason};
 use crate::failure::Failure;
 
 /// The amount of work and the number of rounds.
@@ -182,12 +182,6 @@ impl Run {
         let text = String::from_utf8_lossy(&output.stdout);
         times(&text).ok_or_else(|| format!("it printed no times, but {text:?}"))
     }
-}
-
-/// Returns a program's own reason for its failure, without its name and process number.
-pub(crate) fn reason(message: &str) -> Option<String> {
-    let line = message.lines().find(|line| !line.starts_with("=="))?;
-    Some(line.split_once("] ").map_or(line, |(_, words)| words).to_owned())
 }
 
 /// Returns the wall time, in nanoseconds, that a program of the workload has printed.

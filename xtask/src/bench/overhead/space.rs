@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use super::programs::Programs;
-use super::rounds::{Effort, reason};
+use super::rounds::Effort;
 use super::variants::{Kind, Program};
 use crate::bench::figure::Figure;
+use crate::bench::process::reason;
 use crate::failure::Failure;
 
 /// The number of live blocks, of 64 bytes each.
