@@ -8,6 +8,7 @@
 mod work;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -137,8 +138,8 @@ impl<'a> Programs<'a> {
         let mut paths = BTreeMap::new();
         for variant in &VARIANTS {
             for allocator in [variant.base(), variant.allocator] {
-                if !paths.contains_key(&allocator) {
-                    paths.insert(allocator, copy.build(allocator, is_dev)?);
+                if let Entry::Vacant(path) = paths.entry(allocator) {
+                    path.insert(copy.build(allocator, is_dev)?);
                 }
             }
         }
