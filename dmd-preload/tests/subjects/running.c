@@ -52,11 +52,12 @@ static void *wait_for_end(void *unused) {
     return unused;
 }
 
-static volatile sig_atomic_t received, children;
+/* Handlers run on any thread, also two at once. */
+static int received, children;
 
 static void count_child(int unused) {
     (void)unused;
-    children++;
+    __atomic_fetch_add(&children, 1, __ATOMIC_RELAXED);
 }
 
 static void *look_for_children(void *unused) {
@@ -67,7 +68,7 @@ static void *look_for_children(void *unused) {
 
 static void receive(int unused) {
     (void)unused;
-    received++;
+    __atomic_fetch_add(&received, 1, __ATOMIC_RELAXED);
 }
 
 static void **kept;
