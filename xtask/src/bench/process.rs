@@ -4,9 +4,31 @@
 use std::fs;
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 use crate::failure::Failure;
+
+/// The times of a run, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) processor: f64,
+    pub(crate) wall: f64,
+}
+
+/// Runs a command to its end, without input. The error is the program's own message.
+pub(crate) fn time(command: &mut Command) -> Result<(Times, Output), String> {
+    let before = processor_time_of_children();
+    let begin = Instant::now();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let wall = begin.elapsed().as_secs_f64() * 1e9;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(reason(&message).unwrap_or_else(|| output.status.to_string()));
+    }
+    let processor = processor_time_of_children() - before;
+    Ok((Times { processor, wall }, output))
+}
 
 /// Returns the processor time of all children that have ended, in nanoseconds.
 pub(crate) fn processor_time_of_children() -> f64 {

@@ -11,14 +11,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
 
 use self::work::{WORKS, Work};
 use super::Bench;
 use super::published::Allocator;
 use crate::bench::figure::{Figure, lines, table};
-use crate::bench::process::{instructions, processor_time_of_children};
+use crate::bench::process::{self, Times};
 use crate::failure::Failure;
 use crate::on_path;
 
@@ -89,7 +88,8 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
             "--dev" => is_dev = true,
             "--rounds" => {
                 let number = words.next().and_then(|number| number.parse().ok());
-                rounds = number.filter(|rounds| *rounds > 0).ok_or("`--rounds` takes a number")?;
+                let number = number.filter(|rounds| *rounds > 0);
+                rounds = number.ok_or("`--rounds` takes a number from 1")?;
             }
             name if WORKS.iter().any(|work| work.published.program == name) => wanted.push(name),
             name => {
@@ -155,8 +155,7 @@ impl<'a> Programs<'a> {
     /// Returns the ratios of processor times.
     fn times(&self, rounds: usize) -> Result<Vec<Figure>, Failure> {
         let mut ratios: [Vec<f64>; VARIANTS.len()] = Default::default();
-        let mut heaptrack = Vec::new();
-        let has_heaptrack = on_path::find(&["heaptrack"], "heaptrack");
+        let mut heaptrack = on_path::find(&["heaptrack"], "heaptrack").map(|_| Vec::new());
         for _ in 0..rounds {
             let mut bases = BTreeMap::new();
             for base in [Allocator::System, Allocator::Jemalloc] {
@@ -166,11 +165,12 @@ impl<'a> Programs<'a> {
                 let own = self.time(variant.allocator, variant.variable)?;
                 ratios.push(own.processor / bases[&variant.base()].processor);
             }
-            if has_heaptrack.is_ok() {
-                let mut command = Command::new("heaptrack");
-                command.args(["--raw", "--output"]).arg(&self.recording);
-                command.arg(&self.paths[&Allocator::System]).args(self.work.args).arg(&self.input);
-                heaptrack.push(time(command)?.wall / bases[&Allocator::System].wall);
+            // The other figures remain if it fails.
+            if let Ok(ratios) = &mut heaptrack {
+                match self.time_with_heaptrack() {
+                    Ok(own) => ratios.push(own.wall / bases[&Allocator::System].wall),
+                    Err(why) => heaptrack = Err(why),
+                }
             }
         }
         let mut figures: Vec<Figure> = VARIANTS
@@ -178,23 +178,30 @@ impl<'a> Programs<'a> {
             .zip(ratios)
             .map(|(variant, ratios)| Figure::new(variant.name, ratios).at_most(variant.target, "x"))
             .collect();
-        figures.push(match has_heaptrack {
-            Ok(_) => Figure::new(HEAPTRACK, heaptrack),
+        figures.push(match heaptrack {
+            Ok(ratios) => Figure::new(HEAPTRACK, ratios),
             Err(why) => Figure::not_run(HEAPTRACK, why),
         });
         Ok(figures)
     }
 
-    fn time(&self, allocator: Allocator, variable: Option<(&str, &str)>) -> Result<Times, Failure> {
+    fn time(&self, allocator: Allocator, variable: Option<(&str, &str)>) -> Result<Times, String> {
         let mut command = Command::new(&self.paths[&allocator]);
         command.args(self.work.args).arg(&self.input).env_remove("DMD").envs(variable);
-        time(command)
+        Ok(process::time(&mut command)?.0)
+    }
+
+    fn time_with_heaptrack(&self) -> Result<Times, String> {
+        let mut command = Command::new("heaptrack");
+        command.args(["--raw", "--output"]).arg(&self.recording);
+        command.arg(&self.paths[&Allocator::System]).args(self.work.args).arg(&self.input);
+        Ok(process::time(&mut command)?.0)
     }
 
     /// Returns the ratios of instructions.
     fn instructions(&self) -> Vec<Figure> {
         let count = |allocator, variable: Option<(&str, &str)>| {
-            instructions(&self.paths[&allocator], |command| {
+            process::instructions(&self.paths[&allocator], |command| {
                 command.args(self.work.args).arg(&self.small_input);
                 command.env_remove("DMD").envs(variable);
             })
@@ -210,21 +217,4 @@ impl<'a> Programs<'a> {
         });
         figures.collect()
     }
-}
-
-/// The times of a run, in nanoseconds.
-struct Times {
-    processor: f64,
-    wall: f64,
-}
-
-fn time(mut command: Command) -> Result<Times, Failure> {
-    let before = processor_time_of_children();
-    let begin = Instant::now();
-    let output = command.stdin(Stdio::null()).output()?;
-    let wall = begin.elapsed().as_secs_f64() * 1e9;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    Ok(Times { processor: processor_time_of_children() - before, wall })
 }

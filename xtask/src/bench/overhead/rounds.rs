@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
 
 use super::programs::{Files, Programs};
 use super::variants::{HEAPTRACK, Kind, Program, Size, VARIANTS, Variant, Work};
 use crate::bench::figure::Figure;
-use crate::bench::process::{processor_time_of_children, reason};
+use crate::bench::process::{self, Times};
 use crate::failure::Failure;
 
 /// The amount of work and the number of rounds.
@@ -55,13 +54,6 @@ impl Effort {
     fn rounds(self, variant: &Variant) -> usize {
         if variant.size == Size::Fine { self.fine_rounds } else { self.rounds }
     }
-}
-
-/// The times of one run, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    processor: f64,
-    wall: f64,
 }
 
 /// The runs of one variant in the order of the rounds, or the reason that it did not run.
@@ -168,29 +160,22 @@ impl Run {
                 .args([&files.configuration, &files.texts]),
         };
         command.env_remove("DMD").envs(self.variable);
-        let before = processor_time_of_children();
-        let begin = Instant::now();
-        let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-        let wall = begin.elapsed().as_secs_f64() * 1e9;
-        if !output.status.success() {
-            let message = String::from_utf8_lossy(&output.stderr);
-            return Err(reason(&message).unwrap_or_else(|| output.status.to_string()));
-        }
+        let (times, output) = process::time(&mut command)?;
         if kind == Kind::Fulltext {
-            return Ok(Times { processor: processor_time_of_children() - before, wall });
+            return Ok(times);
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        times(&text).ok_or_else(|| format!("it printed no times, but {text:?}"))
+        times_in(&text).ok_or_else(|| format!("it printed no times, but {text:?}"))
     }
 }
 
 /// Returns the wall time, in nanoseconds, that a program of the workload has printed.
 pub(crate) fn wall(text: &str) -> Option<f64> {
-    times(text).map(|times| times.wall)
+    times_in(text).map(|times| times.wall)
 }
 
 /// Returns the two numbers of the line that holds nothing else.
-fn times(text: &str) -> Option<Times> {
+fn times_in(text: &str) -> Option<Times> {
     text.lines().find_map(|line| {
         let (processor, wall) = line.split_once(' ')?;
         Some(Times { processor: processor.parse().ok()?, wall: wall.parse().ok()? })
