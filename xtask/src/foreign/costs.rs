@@ -8,7 +8,6 @@
 mod work;
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
@@ -138,9 +137,7 @@ impl<'a> Programs<'a> {
         let mut paths = BTreeMap::new();
         for variant in &VARIANTS {
             for allocator in [variant.base(), variant.allocator] {
-                if let Entry::Vacant(path) = paths.entry(allocator) {
-                    path.insert(copy.build(allocator, is_dev)?);
-                }
+                paths.insert(allocator, copy.build(allocator, is_dev)?);
             }
         }
         let name = work.published.program;

@@ -144,8 +144,15 @@ impl Published {
 }
 
 impl Prepared<'_> {
-    /// Builds the program over an allocator. Builds with frame pointers have their own folder.
+    /// Builds the program over an allocator. Later calls return the same file, which may be running.
+    /// Builds with frame pointers have their own folder.
     pub(super) fn build(&self, allocator: Allocator, is_dev: bool) -> Result<PathBuf, Failure> {
+        // The next build of another one replaces the program, so it is kept here.
+        let profile = if is_dev { "dev" } else { "release" };
+        let kept = self.folder.join(format!("{}-{allocator:?}-{profile}", self.published.program));
+        if kept.exists() {
+            return Ok(kept);
+        }
         let is_framed = allocator == Allocator::SystemDmdFramed;
         let mut build = build::cargo();
         build.args(["build", "--no-default-features", "--manifest-path"]);
@@ -161,8 +168,6 @@ impl Prepared<'_> {
         // The warnings are the program's own.
         build.env("RUSTFLAGS", format!("-Cforce-frame-pointers={answer} --cap-lints=allow"));
         let built = build::executable(&mut build, self.published.program)?;
-        // The next build replaces the program.
-        let kept = self.folder.join(format!("{}-{allocator:?}", self.published.program));
         fs::copy(built, &kept)?;
         Ok(kept)
     }
