@@ -38,7 +38,7 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
         // The frames that were taken over may end at one of a library.
         if registers.instruction.wrapping_sub(low) >= length {
             // Usually the frames around the thread's first function, which are known.
-            let ended = frames::walk_on(&mut progress, own);
+            let ended = frames::walk_on(&mut progress, Reuse::Part, own);
             if ended.end != End::Outermost {
                 return None;
             }

@@ -74,8 +74,28 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack) -> End 
 
 /// Walks outwards from the current frame, and commits the frames.
 #[inline(never)]
-fn walk_rest(mut progress: Progress<'_>, own: StackBounds) -> End {
-    let ended = walk_on(&mut progress, own);
+fn walk_rest(progress: Progress<'_>, own: StackBounds) -> End {
+    // A copy, which the compiler keeps in registers, unlike an argument.
+    let mut progress = progress;
+    let mut reused = Reuse::Part;
+    if let Some(rules) = cfi::plain_rules() {
+        let memory = Memory::new(own, progress.registers.stack_pointer, &progress.last.copied);
+        reused = progress.advance(|place, registers| {
+            let rule = rules.before(registers.instruction)?;
+            replace(place, registers, rule, memory, Frame::UNCHANGED)
+        });
+        if matches!(reused, Reuse::Rest) && !memory.has_left_own_stack() {
+            return commit(&progress, Ended { end: End::Outermost, is_own: true });
+        }
+    }
+    walk_slowly(progress, reused, own)
+}
+
+/// Walks on where the last stack does not lead to the outermost frame.
+#[cold]
+#[inline(never)]
+fn walk_slowly(mut progress: Progress<'_>, reused: Reuse, own: StackBounds) -> End {
+    let ended = walk_on(&mut progress, reused, own);
     commit(&progress, ended)
 }
 
@@ -94,9 +114,10 @@ pub(crate) fn commit(progress: &Progress<'_>, Ended { end, is_own }: Ended) -> E
     end
 }
 
-/// Walks outwards from the current frame by unwind rules.
+/// Walks outwards by unwind rules from the current frame, at which frames of the last stack were
+/// `reused`.
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
+pub(crate) fn walk_on(progress: &mut Progress<'_>, mut reused: Reuse, own: StackBounds) -> Ended {
     let start = progress.registers.stack_pointer;
     let mut memory = Memory::new(own, start, &progress.last.copied);
     let mut rules = cfi::plain_rules();
@@ -105,7 +126,7 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
         let mut is_interrupted = false;
         // Before the first rule is cached, there is no fast path.
         while let Some(rules) = rules {
-            match progress.reuse() {
+            match reused {
                 Reuse::Part => {}
                 Reuse::Rest => break 'walk End::Outermost,
                 Reuse::TooMany => break 'walk End::Truncated,
@@ -125,6 +146,7 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
                 break;
             }
             progress.registers = caller;
+            reused = progress.reuse();
         }
         let mut position = Position { registers: progress.registers, is_interrupted };
         loop {
@@ -145,6 +167,7 @@ pub(crate) fn walk_on(progress: &mut Progress<'_>, own: StackBounds) -> Ended {
         if memory.has_left_own_stack() {
             progress.look_for_all();
         }
+        reused = if rules.is_some() { progress.reuse() } else { Reuse::Part };
     };
     Ended { end, is_own: !memory.has_left_own_stack() }
 }

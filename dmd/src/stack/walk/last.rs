@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::hint::select_unpredictable;
+use std::iter::Rev;
 use std::slice::Iter;
 
 mod addresses;
@@ -54,11 +55,15 @@ pub(crate) struct LastStack {
     pub(crate) own: Cell<usize>,
     /// The registers where chains of frame pointers end on this thread; zeros if that is not known.
     root: Cell<Registers>,
-    /// The frames of the current walk, from the innermost outwards, up to the first reused frame.
+    /// The frames of the current walk up to the first reused one, at the end, from the outermost
+    /// inwards.
     new: [Cell<Frame>; NEW_FRAMES],
     /// The words of other stacks that the current walk has read.
     pub(crate) copied: CopiedWords,
 }
+
+/// The places for the frames of a walk.
+pub(crate) type Places<'thread> = Rev<Iter<'thread, Cell<Frame>>>;
 
 /// The innermost frame is the function that captures the registers. It is no part of the stack,
 /// but the next walk begins at it, too. The hook's other frames, which depend on the build, are
@@ -143,23 +148,6 @@ impl LastStack {
             + verified(self.frames.get(outermost..=from).unwrap_or(&[])).len().saturating_sub(1)
     }
 
-    /// Returns whether the words that lead from a frame to its two outer ones are unchanged, or
-    /// cannot be compared. In most frames that a walk meets by chance, they are not.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn may_lead_outwards(&self, from: usize) -> bool {
-        // Opaque frames have no such words; the outermost frame leads nowhere.
-        if self.opaque.get() + 2 > from {
-            return true;
-        }
-        let frames = self.frames.get(..=from).unwrap_or(&[]);
-        match frames.split_last_chunk::<3>() {
-            Some((_, [third, second, first])) => {
-                compare(second, first).and(compare(third, second)).is_equal()
-            }
-            None => true,
-        }
-    }
-
     /// Verifies the frames outwards from one inside an opaque frame.
     #[cold]
     #[inline(never)]
@@ -177,8 +165,8 @@ impl LastStack {
 
     /// Returns the places for the frames of the current walk, after the first `count`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn places(&self, count: usize) -> Iter<'_, Cell<Frame>> {
-        self.new.get(count..).unwrap_or(&[]).iter()
+    pub(crate) fn places(&self, count: usize) -> Places<'_> {
+        self.new.get(..NEW_FRAMES.saturating_sub(count)).unwrap_or(&[]).iter().rev()
     }
 
     /// Appends frames of the last stack to the `count` frames of the current walk, and returns the
@@ -190,19 +178,20 @@ impl LastStack {
         count: usize,
         outermost: usize,
         innermost: usize,
-    ) -> Option<Iter<'_, Cell<Frame>>> {
+    ) -> Option<Places<'_>> {
         let frames = self.frames.get(outermost..=innermost).unwrap_or(&[]);
-        let (places, rest) = self.new.get(count..)?.split_at_checked(frames.len())?;
+        let free = self.new.get(..NEW_FRAMES.checked_sub(count)?)?;
+        let (rest, places) = free.split_at_checked(free.len().checked_sub(frames.len())?)?;
         let own = self.frames.as_ptr_range();
         let own = own.start.addr()..own.end.addr();
-        for (place, frame) in places.iter().zip(frames.iter().rev()) {
+        for (place, frame) in places.iter().zip(frames) {
             let mut frame = frame.get();
             if own.contains(&frame.saved) {
                 frame.saved = Frame::UNCHANGED;
             }
             place.set(frame);
         }
-        Some(rest.iter())
+        Some(rest.iter().rev())
     }
 
     /// Ends a walk: the stack is `same` reused frames and the `walked` frames, of which the
@@ -212,32 +201,59 @@ impl LastStack {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(&self, same: usize, walked: usize, skip: usize, has_opaque: bool) -> bool {
         let own = skip.min(walked);
-        let new = self.new.get(..walked).unwrap_or(&[]);
-        let length = same + new.len() - own;
-        let over = length.saturating_sub(MAX_FRAMES);
-        if over > 0 {
-            self.drop_outermost(over, same);
+        let length = same + walked - own;
+        if length > MAX_FRAMES {
+            self.commit_too_many(same, walked, own);
+            return false;
         }
-        let same = same.saturating_sub(over);
-        let places = self.frames.get(same..).unwrap_or(&[]);
-        let mut outer = match self.frames.get(same.wrapping_sub(1)) {
-            Some(outer) => address_of_frame_pointer(outer),
-            None => Frame::UNCHANGED,
-        };
-        for (place, frame) in places.iter().zip(new.iter().rev()) {
-            let mut frame = frame.get();
-            let is_unchanged = frame.saved == Frame::UNCHANGED;
-            frame.saved = select_unpredictable(is_unchanged, outer, frame.saved);
-            place.set(frame);
-            outer = address_of_frame_pointer(place);
-        }
-        self.length.set(length.min(MAX_FRAMES));
+        self.append(same, walked);
+        self.length.set(length);
         self.own.set(own);
-        self.keep(if over > 0 { 0 } else { same });
+        self.keep(same);
         if has_opaque || self.opaque.get() >= same {
             self.find_opaque();
         }
-        over == 0
+        true
+    }
+
+    /// Ends a walk with more frames than are stored: the outermost are dropped.
+    #[cold]
+    #[inline(never)]
+    fn commit_too_many(&self, same: usize, walked: usize, own: usize) {
+        let over = same + walked - own - MAX_FRAMES;
+        for (to, from) in (over..same).enumerate() {
+            if let (Some(to), Some(from)) = (self.frames.get(to), self.frames.get(from)) {
+                to.set(from.get());
+            }
+        }
+        self.append(same.saturating_sub(over), walked);
+        self.length.set(MAX_FRAMES);
+        self.own.set(own);
+        self.keep(0);
+        self.find_opaque();
+    }
+
+    /// Copies the `walked` frames behind the outermost `same`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn append(&self, same: usize, walked: usize) {
+        let mut new = self.new.get(NEW_FRAMES - walked..).unwrap_or(&[]);
+        let mut same = same;
+        if same == 0
+            && let Some((outermost, inner)) = new.split_first()
+        {
+            self.frames[0].set(outermost.get());
+            (same, new) = (1, inner);
+        }
+        let frames = self.frames.get(same.wrapping_sub(1)..).unwrap_or(&[]);
+        for (pair, frame) in frames.windows(2).zip(new) {
+            let Frame { saved, registers } = frame.get();
+            // Words: the compiler keeps a struct of them in memory.
+            let Registers { stack_pointer, instruction, frame_pointer } = registers;
+            let outer = address_of_frame_pointer(&pair[0]);
+            let saved = select_unpredictable(saved == Frame::UNCHANGED, outer, saved);
+            let registers = Registers { stack_pointer, instruction, frame_pointer };
+            pair[1].set(Frame { saved, registers });
+        }
     }
 
     /// Keeps what is known of the outermost `unchanged` frames, and forgets it of the others.
@@ -256,15 +272,6 @@ impl LastStack {
     fn find_opaque(&self) {
         let frames = self.frames.get(..self.length.get() + self.own.get()).unwrap_or(&[]);
         self.opaque.set(frames.iter().rposition(|frame| frame.get().is_opaque()).unwrap_or(0));
-    }
-
-    #[cold]
-    fn drop_outermost(&self, over: usize, same: usize) {
-        for (to, from) in (over..same).enumerate() {
-            if let (Some(to), Some(from)) = (self.frames.get(to), self.frames.get(from)) {
-                to.set(from.get());
-            }
-        }
     }
 
     /// Copies the addresses from the innermost frame outwards, as many as fit.
@@ -333,18 +340,17 @@ fn verified_by<const N: usize>(mut frames: &[Cell<Frame>]) -> &[Cell<Frame>] {
 pub(crate) fn find(registers: Registers, frames: &mut Iter<'_, Cell<Frame>>) -> Option<usize> {
     loop {
         let mut outer = frames.clone();
-        let frame = outer.next_back()?.get();
-        if frame.registers.stack_pointer == registers.stack_pointer {
-            *frames = outer;
-            if frame.registers.instruction != registers.instruction {
+        let frame = outer.next_back()?;
+        if frame.get().registers.stack_pointer >= registers.stack_pointer {
+            let Frame { registers: known, .. } = frame.get();
+            if known.stack_pointer != registers.stack_pointer {
                 return None;
             }
-            let is_same =
-                frame.registers.frame_pointer == registers.frame_pointer && !frame.is_opaque();
+            *frames = outer;
+            let is_same = known.instruction == registers.instruction
+                && known.frame_pointer == registers.frame_pointer
+                && !frame.get().is_opaque();
             return is_same.then(|| frames.len());
-        }
-        if frame.registers.stack_pointer > registers.stack_pointer {
-            return None;
         }
         *frames = outer;
     }

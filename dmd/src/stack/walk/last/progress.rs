@@ -3,8 +3,12 @@
 use std::cell::Cell;
 use std::slice::Iter;
 
-use super::{Frame, LastStack, NEW_FRAMES, find};
+use super::{Frame, LastStack, NEW_FRAMES, Places, find};
 use crate::stack::walk::registers::Registers;
+
+/// The least number of unchanged frames outside of the current one that are taken over. To walk
+/// fewer costs less.
+const MIN_REUSED: usize = 2;
 
 /// A walk in progress.
 pub(crate) struct Progress<'thread> {
@@ -14,7 +18,7 @@ pub(crate) struct Progress<'thread> {
     /// The outermost frames of the last stack, which the walk may still meet.
     left: Iter<'thread, Cell<Frame>>,
     /// The places for further frames.
-    places: Iter<'thread, Cell<Frame>>,
+    places: Places<'thread>,
     /// The number of outermost frames of the last stack that end this one.
     same: usize,
     has_opaque: bool,
@@ -43,7 +47,7 @@ impl<'thread> Progress<'thread> {
     pub(super) fn go_on(
         registers: Registers,
         last: &'thread LastStack,
-        places: Iter<'thread, Cell<Frame>>,
+        places: Places<'thread>,
     ) -> Self {
         let left = last.reusable().iter();
         Progress { last, registers, left, places, same: 0, has_opaque: false }
@@ -59,18 +63,25 @@ impl<'thread> Progress<'thread> {
     /// stack.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn reuse(&mut self) -> Reuse {
-        let Some(index) = find(self.registers, &mut self.left) else {
-            return Reuse::Part;
-        };
-        if !self.last.may_lead_outwards(index) {
-            // To walk one frame costs less than to take it over.
-            return Reuse::Part;
+        match find(self.registers, &mut self.left) {
+            Some(index) => self.take_over(index),
+            None => Reuse::Part,
         }
+    }
+
+    /// Takes over the unchanged frames from the current one outwards. It has this index in the last
+    /// stack.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn take_over(&mut self, index: usize) -> Reuse {
         let verified = self.last.verify(index);
-        let Some(frame) = self.last.frames.get(verified).map(Cell::get) else { return Reuse::Part };
-        if verified == 0 && !frame.is_opaque() {
+        let Some(frame) = self.last.frames.get(verified) else { return Reuse::Part };
+        if verified == 0 && !frame.get().is_opaque() {
             self.same = index + 1;
             return Reuse::Rest;
+        }
+        let frame = frame.get();
+        if index - verified < MIN_REUSED && !frame.is_opaque() {
+            return Reuse::Part;
         }
         let Some(places) = self.last.push_reused(self.found(), verified + 1, index) else {
             return Reuse::TooMany;
@@ -82,6 +93,38 @@ impl<'thread> Progress<'thread> {
             return Reuse::UpToOpaque { is_interrupted: frame.is_interrupted() };
         }
         Reuse::Part
+    }
+
+    /// Walks outwards to the first frame that is one of the last stack, and takes over the unchanged
+    /// frames from there. `step` stores a frame in its place, and returns its caller. Stops before at
+    /// a frame that has no caller, and where there is no space.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn advance(
+        &mut self,
+        step: impl Fn(&Cell<Frame>, Registers) -> Option<Registers>,
+    ) -> Reuse {
+        // Three words: the compiler keeps a struct of them in memory.
+        let Registers { mut stack_pointer, mut frame_pointer, mut instruction } = self.registers;
+        let (mut left, mut places) = (self.left.clone(), self.places.clone());
+        let index = loop {
+            let registers = Registers { stack_pointer, frame_pointer, instruction };
+            let found = find(registers, &mut left);
+            if found.is_some() {
+                break found;
+            }
+            let mut rest = places.clone();
+            let Some(caller) = rest.next().and_then(|place| step(place, registers)) else {
+                break None;
+            };
+            if caller.instruction == 0 {
+                break None;
+            }
+            places = rest;
+            Registers { stack_pointer, frame_pointer, instruction } = caller;
+        };
+        (self.left, self.places) = (left, places);
+        self.registers = Registers { stack_pointer, frame_pointer, instruction };
+        index.map_or(Reuse::Part, |index| self.take_over(index))
     }
 
     /// Appends a frame. Returns `false` if there is no space.
