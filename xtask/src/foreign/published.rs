@@ -144,8 +144,8 @@ impl Published {
 }
 
 impl Prepared<'_> {
-    /// Builds the program over an allocator. Later calls return the same file, which may be running.
-    /// Builds with frame pointers have their own folder.
+    /// Builds the program over an allocator. Later calls return the same file, which may be
+    /// running. Builds with frame pointers have their own folder.
     pub(super) fn build(&self, allocator: Allocator, is_dev: bool) -> Result<PathBuf, Failure> {
         // The next build of another one replaces the program, so it is kept here.
         let profile = if is_dev { "dev" } else { "release" };

@@ -95,9 +95,9 @@ impl<'thread> Progress<'thread> {
         Reuse::Part
     }
 
-    /// Walks outwards to the first frame that is one of the last stack, and takes over the unchanged
-    /// frames from there. `step` stores a frame in its place, and returns its caller. Stops before at
-    /// a frame that has no caller, and where there is no space.
+    /// Walks outwards to the first frame that is one of the last stack, and takes over the
+    /// unchanged frames from there. `step` stores a frame in its place, and returns its caller.
+    /// Stops before at a frame that has no caller, and where there is no space.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn advance(
         &mut self,
