@@ -235,9 +235,8 @@ impl LastStack {
 
     /// Copies the `walked` frames behind the outermost `same`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn append(&self, same: usize, walked: usize) {
+    fn append(&self, mut same: usize, walked: usize) {
         let mut new = self.new.get(NEW_FRAMES - walked..).unwrap_or(&[]);
-        let mut same = same;
         if same == 0
             && let Some((outermost, inner)) = new.split_first()
         {
@@ -342,7 +341,7 @@ pub(crate) fn find(registers: Registers, frames: &mut Iter<'_, Cell<Frame>>) -> 
         let mut outer = frames.clone();
         let frame = outer.next_back()?;
         if frame.get().registers.stack_pointer >= registers.stack_pointer {
-            let Frame { registers: known, .. } = frame.get();
+            let known = frame.get().registers;
             if known.stack_pointer != registers.stack_pointer {
                 return None;
             }

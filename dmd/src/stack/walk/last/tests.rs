@@ -185,16 +185,17 @@ fn a_walk_that_begins_elsewhere_takes_over_the_frames_that_it_meets() {
         place.set(Frame { registers, saved: Frame::UNCHANGED });
         Some(stack.frame(index + 1, stack.words.get(4 * index + 3)?.get(), false).registers)
     };
-    let begin = |index: usize| {
+    // At the second frame, whose return address has changed.
+    let begin = || {
         stack.keep(&last, 0, 9, 0);
-        Progress::begin(stack.frame(index, 5, false).registers, &last)
+        Progress::begin(stack.frame(1, 5, false).registers, &last)
     };
-    let mut progress = begin(1);
+    let mut progress = begin();
     assert!(matches!(progress.advance(step), Reuse::Rest));
     assert!(progress.commit(0));
     assert_eq!(addresses(&last), [5, 20, 30, 40, 50, 60, 70, 80]);
     // The frames that it meets are unchanged up to the seventh, and then the outermost one is.
-    let mut progress = begin(1);
+    let mut progress = begin();
     stack.words[4 * 6 + 3].set(71);
     assert!(matches!(progress.advance(step), Reuse::Part));
     assert_eq!(progress.registers, stack.frame(6, 60, false).registers);
@@ -202,12 +203,12 @@ fn a_walk_that_begins_elsewhere_takes_over_the_frames_that_it_meets() {
     assert!(progress.commit(0));
     assert_eq!(addresses(&last), [5, 20, 30, 40, 50, 60, 71, 80]);
     // Too few frames are unchanged.
-    let mut progress = begin(1);
+    let mut progress = begin();
     stack.words[4 * 3 + 3].set(41);
     assert!(matches!(progress.advance(step), Reuse::Part));
     assert_eq!(progress.registers, stack.frame(2, 20, false).registers);
     // It meets none, and stops at the frame without a caller.
-    let mut progress = begin(1);
+    let mut progress = begin();
     progress.last.clear();
     progress.look_for_all();
     assert!(matches!(progress.advance(step), Reuse::Part));
