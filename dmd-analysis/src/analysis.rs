@@ -40,8 +40,8 @@ pub use json::{write_explained_json, write_groups_json};
 pub use number::{commas, counted, percent};
 pub use options::ExplainOptions;
 pub use records::{
-    Class, DifferentModes, Digest, Filter, Grouping, ListId, Record, Section, SizeCount, Sizes,
-    SortBy, StackId, Stacks, TextOptions, Totals, UNTRACKED, diff, digest, write_text,
+    Addresses, Class, DifferentModes, Digest, Filter, Grouping, ListId, Record, Section, SizeCount,
+    Sizes, SortBy, StackId, Stacks, TextOptions, Totals, UNTRACKED, diff, digest, write_text,
 };
 pub use scan::{
     BlockReferrers, Chain, ClampError, ClampStats, Referrer, ReferrersError, clamp, referrers,

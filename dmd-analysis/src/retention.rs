@@ -38,7 +38,7 @@ use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::{Dump, Mode, Sum};
 use graph::Graph;
-use graph::dominators::Dominators;
+use graph::dominators::{Dominators, NearestDominators};
 use kinds::Kinds;
 use roots::{RootedGraph, Roots};
 
@@ -108,14 +108,15 @@ impl<'d> Retention<'d> {
         let ranges = BlockRanges::new(dump)?;
         let style = Style { root: options.root.as_deref(), width: 0 };
         let sites = Sites::new(dump, options.max_frames, &style);
-        let RootedGraph { graph, roots } = roots::find(&ranges, &sites, &style);
+        let RootedGraph { mut graph, roots } = roots::find(&ranges, &sites, &style);
         ranges.check_words()?;
         let root = u32::try_from(graph.len() - 1).unwrap_or(NONE);
-        let dominators = Dominators::new(&graph, root);
+        let nearest = NearestDominators::new(&mut graph, root);
         let mut sizes: Vec<u64> =
             dump.blocks.iter().map(|block| block.usable().saturating_mul(block.num)).collect();
         sizes.resize(graph.len(), 0);
-        let retained = dominators.retained(sizes);
+        let retained = nearest.retained(sizes);
+        let dominators = nearest.into_tree();
         let kinds = Kinds::new(&sites);
         Ok(Self { dump, options, ranges, sites, graph, roots, dominators, kinds, retained })
     }

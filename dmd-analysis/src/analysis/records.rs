@@ -4,12 +4,14 @@
 pub(crate) mod totals;
 pub(crate) mod class;
 pub(crate) mod stacks;
+mod addresses;
 pub(crate) mod record;
 pub(crate) mod digest;
 pub(crate) mod diff;
 pub(crate) mod order;
 pub(crate) mod text;
 
+pub use addresses::Addresses;
 pub use class::{Class, UNTRACKED};
 pub use diff::{DifferentModes, diff};
 pub use digest::{Digest, Section, digest};

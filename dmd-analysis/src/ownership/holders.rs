@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::analysis::scan::links::BlockRanges;
 use crate::retention::graph::Graph;
-use crate::retention::graph::dominators::Dominators;
+use crate::retention::graph::dominators::{Dominators, NearestDominators};
 
 use self::handles::Handle;
 use super::claims::{Claims, Edge, Rank};
@@ -57,13 +57,15 @@ impl Holders {
             }
         }
         drop(first);
+        claims.keep_layouts();
         let mut kept = kept.into_iter();
         edges.retain(|_| kept.next().unwrap_or(false));
         edges.shrink_to_fit();
         edges.sort_unstable_by_key(|edge| (edge.to, edge.strength, edge.from, edge.label));
         let root = roots.external;
         let handles = with_roots(handles::find(ranges, roots), &edges, roots);
-        let dominators = Dominators::new(&graph(edges.iter(), roots, &handles), root);
+        let mut graph = graph(edges.iter(), roots, &handles);
+        let dominators = NearestDominators::new(&mut graph, root).into_tree();
         Self { dominators, root, edges }
     }
 

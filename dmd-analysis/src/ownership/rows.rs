@@ -78,7 +78,6 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         is_counted: &'a dyn Fn(&Block<'_>) -> bool,
     ) -> Self {
         let holders = Holders::new(ranges, &mut claims, roots);
-        claims.keep_layouts();
         let several = Several::new(&holders, roots);
         let mut heads = std::mem::take(&mut claims.heads);
         heads.sort_unstable();

@@ -51,13 +51,13 @@ impl Dump {
     /// Returns the contents of blocks (scan mode), in the order of the blocks: one entry for each
     /// block that has any.
     pub fn contents(&self) -> impl Iterator<Item = Contents> {
-        self.contents.iter(|block| self.blocks.at(block).req)
+        self.contents.iter(|block| self.blocks.numbers(block).req)
     }
 
     /// Returns the contents of the block with this index, if it has any.
     #[must_use]
     pub fn contents_of(&self, block: usize) -> Option<Contents> {
-        self.contents.of(block, || self.blocks.at(block).req)
+        self.contents.of(block, |block| self.blocks.numbers(block).req)
     }
 
     /// Returns the words of a block's contents. If the dump was [read with its

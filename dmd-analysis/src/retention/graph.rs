@@ -1,8 +1,13 @@
 //! A directed graph in arrays, in compressed sparse rows: the targets and the sources of each node.
+//!
+//! The graph of a large scan takes about as much memory as the scan's blocks, so no array is kept
+//! that can be computed again.
 
 pub(crate) mod dominators;
 pub(crate) mod paths;
 pub(crate) mod cycles;
+
+use std::sync::OnceLock;
 
 use super::NONE;
 
@@ -20,19 +25,54 @@ pub(crate) struct Builder {
 #[derive(Debug)]
 pub(crate) struct Graph {
     targets: Neighbours,
-    sources: Neighbours,
+    /// Computed when a source is first needed.
+    sources: OnceLock<Neighbours>,
 }
 
-#[derive(Debug)]
+/// The nodes at the other ends of each node's edges, in one direction.
+#[derive(Debug, Default)]
 struct Neighbours {
     first: Vec<u32>,
     of: Vec<u32>,
 }
 
 impl Neighbours {
+    /// Returns the number of nodes.
+    fn len(&self) -> usize {
+        self.first.len() - 1
+    }
+
     fn of(&self, node: u32) -> &[u32] {
         let at = node as usize;
         &self.of[self.first[at] as usize..self.first[at + 1] as usize]
+    }
+
+    /// Returns the edges in the other direction, by a counting sort, for nodes with other names:
+    /// `name` returns the new one, below `nodes`, or [`NONE`] for a node whose edges are left out.
+    fn reversed(&self, nodes: usize, name: impl Fn(u32) -> u32) -> Self {
+        let rows = 0..u32::try_from(self.len()).unwrap_or(NONE);
+        let rows = rows.filter(|&node| name(node) != NONE);
+        // Counts first, then the ends of the rows; filling the rows from behind turns these into
+        // their starts.
+        let mut first = vec![0_u32; nodes + 1];
+        for node in rows.clone() {
+            self.of(node).iter().for_each(|&to| first[name(to) as usize] += 1);
+        }
+        let mut of = vec![0; accumulate(&mut first) as usize];
+        for node in rows.rev() {
+            for &to in self.of(node) {
+                let place = &mut first[name(to) as usize];
+                *place -= 1;
+                of[*place as usize] = name(node);
+            }
+        }
+        Self { first, of }
+    }
+
+    fn sort(&mut self) {
+        for ends in self.first.windows(2) {
+            self.of[ends[0] as usize..ends[1] as usize].sort_unstable();
+        }
     }
 }
 
@@ -68,30 +108,8 @@ impl Builder {
         drop(self.seen);
         self.targets.shrink_to_fit();
         let targets = Neighbours { first: self.first, of: self.targets };
-        Graph { sources: reversed(&targets), targets }
+        Graph { targets, sources: OnceLock::new() }
     }
-}
-
-/// Returns the reversed edges, by a counting sort.
-fn reversed(targets: &Neighbours) -> Neighbours {
-    let nodes = targets.first.len() - 1;
-    // Counts first, then the ends of the rows; filling the rows from behind turns these into their
-    // starts.
-    let mut first = vec![0_u32; nodes + 1];
-    for &to in &targets.of {
-        first[to as usize] += 1;
-    }
-    accumulate(&mut first);
-    let mut of = vec![0; targets.of.len()];
-    for node in (0..nodes).rev() {
-        let node = u32::try_from(node).unwrap_or(NONE);
-        for &to in targets.of(node) {
-            let place = &mut first[to as usize];
-            *place -= 1;
-            of[*place as usize] = node;
-        }
-    }
-    Neighbours { first, of }
 }
 
 /// Replaces each count by the sum of all up to it, and returns the sum of all.
@@ -134,7 +152,7 @@ impl Graph {
         first[nodes] = u32::try_from(kept).unwrap_or(u32::MAX);
         of.truncate(kept);
         let targets = Neighbours { first, of };
-        Self { sources: reversed(&targets), targets }
+        Self { targets, sources: OnceLock::new() }
     }
 
     /// Returns a builder that goes on with edges of further nodes.
@@ -146,7 +164,7 @@ impl Graph {
 
     /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
-        self.targets.first.len() - 1
+        self.targets.len()
     }
 
     /// Returns the nodes that a node points at, each once.
@@ -156,7 +174,8 @@ impl Graph {
 
     /// Returns the nodes that point at a node, each once.
     pub(crate) fn sources(&self, node: u32) -> &[u32] {
-        self.sources.of(node)
+        let reversed = || self.targets.reversed(self.len(), |node| node);
+        self.sources.get_or_init(reversed).of(node)
     }
 
     /// Marks the nodes that can be reached from `start` through unmarked nodes, `start` included.

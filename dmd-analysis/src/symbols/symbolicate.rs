@@ -98,7 +98,7 @@ fn scanned_list(kinds: &RawValue, count: u64, blocks: &[u8]) -> Result<Box<RawVa
     let mut words = Vec::new();
     while let Some(block) = blocks.next()? {
         blocks.words(&block, &mut words)?;
-        let ScannedBlock { address, req, slop, kind, words: _ } = block;
+        let ScannedBlock { address, req, slop, kind, .. } = block;
         let separator = if list.len() == 1 { "\n" } else { ",\n" };
         list += &format!("{separator}{{\"req\":{req},\"addr\":\"{address:x}\"");
         if slop != 0 {

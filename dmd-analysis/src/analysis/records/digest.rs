@@ -103,7 +103,9 @@ impl Builder {
         let at = at as usize;
         let record = &mut self.records[at];
         record.totals.add(block.num, block.req, block.slop);
-        record.addrs.extend(block.addr.map(u64::from));
+        if let Some(address) = block.addr {
+            record.addrs.push(address.get());
+        }
         let usable = i64::try_from(block.usable()).unwrap_or(i64::MAX);
         let num = i64::try_from(block.num).unwrap_or(i64::MAX);
         let place = self.place_of_size(at, usable);

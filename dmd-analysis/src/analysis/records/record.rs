@@ -1,5 +1,6 @@
 //! A record: the blocks that share their stacks, or the difference of two such records.
 
+use super::addresses::Addresses;
 use super::stacks::{ListId, StackId};
 use super::totals::Totals;
 
@@ -62,13 +63,13 @@ pub struct Record {
     /// Their usable sizes.
     pub sizes: Sizes,
     /// Their addresses (scan mode).
-    pub addrs: Vec<u64>,
+    pub addrs: Addresses,
 }
 
 impl Record {
     pub(crate) fn new(alloc: StackId, reports: ListId) -> Self {
         let (totals, sizes) = (Totals::default(), Sizes::default());
-        Self { alloc, reports, totals, sizes, addrs: Vec::new() }
+        Self { alloc, reports, totals, sizes, addrs: Addresses::default() }
     }
 
     /// Returns the key of the record, which is equal in two dumps that share their

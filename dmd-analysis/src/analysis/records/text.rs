@@ -1,7 +1,9 @@
 //! Records as text: byte for byte what dmd.py prints below its two heading lines.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use super::addresses::Addresses;
 use super::class::Class;
 use super::digest::{Digest, Section};
 use super::order::{Filter, SortBy};
@@ -138,10 +140,7 @@ impl View<'_> {
             commas(blocks)
         )?;
         if !record.addrs.is_empty() {
-            let mut addresses: Vec<String> =
-                record.addrs.iter().map(|addr| format!("0x{addr:x}")).collect();
-            addresses.sort();
-            writeln!(out, "  block addresses: {}", addresses.join(", "))?;
+            write_addresses(&record.addrs, out)?;
         }
         writeln!(
             out,
@@ -231,6 +230,42 @@ fn after_number(frame: &str) -> &str {
     &frame[end..]
 }
 
+/// Writes addresses in the order of their texts, as dmd.py sorts them.
+fn write_addresses(addresses: &Addresses, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "  block addresses: ")?;
+    // Those of a scan are in order already, as long as they have equally many digits.
+    if addresses.iter().is_sorted_by_key(textual) {
+        write_list(addresses.iter(), out)?;
+    } else {
+        let mut sorted: Vec<u64> = addresses.iter().collect();
+        sorted.sort_unstable_by_key(|address| textual(*address));
+        write_list(sorted.into_iter(), out)?;
+    }
+    writeln!(out)
+}
+
+/// Returns a key that orders numbers as their hexadecimal texts.
+fn textual(address: u64) -> (u64, u64) {
+    let zeros = address.leading_zeros() / 4 * 4;
+    (address.checked_shl(zeros).unwrap_or(0), address)
+}
+
+/// The bytes of a list that are formatted before they are written.
+const PIECE: usize = 4 << 10;
+
+fn write_list(addresses: impl Iterator<Item = u64>, out: &mut dyn Write) -> io::Result<()> {
+    let mut piece = String::with_capacity(PIECE + 32);
+    for (address, number) in addresses.zip(0_u64..) {
+        let separator = if number == 0 { "" } else { ", " };
+        let _ = write!(piece, "{separator}0x{address:x}");
+        if piece.len() >= PIECE {
+            out.write_all(piece.as_bytes())?;
+            piece.clear();
+        }
+    }
+    out.write_all(piece.as_bytes())
+}
+
 fn write_sizes(record: &Record, out: &mut dyn Write) -> io::Result<()> {
     let sizes = record.sizes.sorted();
     if let [SizeCount { count: 1, .. }] = sizes[..] {
@@ -243,4 +278,30 @@ fn write_sizes(record: &Record, out: &mut dyn Write) -> io::Result<()> {
     let list: Vec<String> = sizes.iter().map(one).collect();
     let list = if list.is_empty() { "(no change)".to_owned() } else { list.join("; ") };
     writeln!(out, "  Individual block sizes: {list}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_sorted_as_texts() {
+        let lists: [&[u64]; 4] = [
+            &[0x10, 0x20, 0x30],
+            &[0x30, 0x20, 0x100, 0, 0x1, 0x1f, u64::MAX],
+            &[0x7fff_0010, 0x5555_0010, 0x7fff_0010],
+            &[0xffff],
+        ];
+        let many: Vec<u64> = (0xff00..0x1_1000).step_by(16).collect();
+        for list in lists.into_iter().chain([&many[..]]) {
+            let mut addresses = Addresses::default();
+            list.iter().for_each(|address| addresses.push(*address));
+            let mut texts: Vec<String> = list.iter().map(|at| format!("0x{at:x}")).collect();
+            texts.sort();
+            let mut out = Vec::new();
+            write_addresses(&addresses, &mut out).expect("a vector takes all");
+            let expected = format!("  block addresses: {}\n", texts.join(", "));
+            assert_eq!(String::from_utf8(out).expect("text"), expected);
+        }
+    }
 }

@@ -135,7 +135,7 @@ impl<'d> BlockRanges<'d> {
     /// Returns the addresses of the block at a place in the order of addresses.
     fn range(&self, at: usize) -> BlockRange {
         let at = self.order.as_ref().map_or(at, |order| order[at] as usize);
-        let block = self.dump.blocks.at(at);
+        let block = self.dump.blocks.numbers(at);
         let start = block.addr.map_or(0, u64::from);
         let end = start.saturating_add(block.usable().max(1));
         BlockRange { start, end, block: u32::try_from(at).unwrap_or(u32::MAX) }

@@ -40,6 +40,14 @@ pub(crate) struct Numbers {
     pub(crate) addr: Option<NonZeroU64>,
 }
 
+impl Numbers {
+    /// Returns the bytes that the program can use: requested bytes and slop.
+    #[inline]
+    pub(crate) fn usable(&self) -> u64 {
+        self.req.saturating_add(self.slop)
+    }
+}
+
 impl Entry {
     /// Packs a block. Returns `None` if its numbers do not fit.
     fn new(Numbers { req, slop, addr }: Numbers, kind: u32) -> Option<Self> {
@@ -75,8 +83,7 @@ impl BlockList {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Block<'_>> {
         let entry = self.entries.get(index)?;
-        let numbers = if entry.req == LARGE { self.large.get(&index).copied() } else { None };
-        let Numbers { req, slop, addr } = numbers.unwrap_or_else(|| entry.numbers());
+        let Numbers { req, slop, addr } = self.numbers_of(index, *entry);
         let num = self.counts.get(index).copied().unwrap_or(1);
         Some(Block { req, slop, num, addr, kind: &self.kinds[entry.kind as usize] })
     }
@@ -92,6 +99,22 @@ impl BlockList {
         block.unwrap_or_else(|| {
             panic!("the dump has {} blocks, and none with the index {index}", self.len())
         })
+    }
+
+    /// Returns the numbers of the block with this index.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[inline]
+    pub(crate) fn numbers(&self, index: usize) -> Numbers {
+        self.numbers_of(index, self.entries[index])
+    }
+
+    #[inline]
+    fn numbers_of(&self, index: usize, entry: Entry) -> Numbers {
+        let large = if entry.req == LARGE { self.large.get(&index).copied() } else { None };
+        large.unwrap_or_else(|| entry.numbers())
     }
 
     /// Returns the blocks in their order.

@@ -8,7 +8,7 @@ use std::io;
 use std::num::NonZeroU64;
 
 use super::block_words::{BlockWords, FileWords};
-use super::contents::{Contents, ContentsTable};
+use super::contents::{ContentsTable, WholeContents};
 use crate::read::block::list::Numbers;
 use crate::read::error::ReadError;
 use crate::read::input::Input;
@@ -38,6 +38,8 @@ pub(crate) struct ScannedBlock {
     pub(crate) kind: usize,
     /// The number of its words, which follow.
     pub(crate) words: u64,
+    /// The bytes of its four numbers.
+    head: u8,
 }
 
 /// The blocks of a scan, one after the other.
@@ -48,13 +50,11 @@ pub(crate) struct Scanned<'i, I> {
     read: u64,
     /// The address of the last one.
     before: u64,
-    /// The bytes that have been read.
-    position: u64,
 }
 
 impl<'i, I: Input> Scanned<'i, I> {
     pub(crate) fn new(count: u64, input: &'i mut I) -> Self {
-        Self { input, count, read: 0, before: 0, position: 0 }
+        Self { input, count, read: 0, before: 0 }
     }
 
     /// Reads the next block, whose words must be read or skipped before the block behind it.
@@ -110,25 +110,26 @@ impl<'i, I: Input> Scanned<'i, I> {
 
     /// Reads a block; `None` if the input ends in it.
     fn block(&mut self) -> io::Result<Option<ScannedBlock>> {
-        let Some([distance, req, slop, kind]) = self.numbers()? else { return Ok(None) };
+        let Some(Head { numbers, length }) = self.head()? else { return Ok(None) };
+        let [distance, req, slop, kind] = numbers;
         let words = if kind & 1 == 1 { req / WORD } else { 0 };
         let address = self.before.wrapping_add(distance);
         self.before = address;
         let kind = usize::try_from(kind >> 1).ok();
-        Ok(kind.map(|kind| ScannedBlock { address, req, slop, kind, words }))
+        Ok(kind.map(|kind| ScannedBlock { address, req, slop, kind, words, head: length }))
     }
 
-    /// Reads the numbers of a block; `None` if the input ends in them, or one is damaged.
-    fn numbers(&mut self) -> io::Result<Option<[u64; 4]>> {
+    /// Reads the head of a block; `None` if the input ends in it, or a number is damaged.
+    fn head(&mut self) -> io::Result<Option<Head>> {
         let buffer = self.input.fill_buf()?;
         if buffer.len() >= LONGEST {
             let mut rest = buffer.iter();
-            let numbers = numbers(|| Ok(rest.next().copied()));
+            let head = head(|| Ok(rest.next().copied()));
             let used = buffer.len() - rest.len();
-            self.consume(used);
-            return numbers;
+            self.input.consume(used);
+            return head;
         }
-        numbers(|| self.byte())
+        head(|| self.byte())
     }
 
     /// Appends this many words; `false` if the input ends in them.
@@ -140,7 +141,7 @@ impl<'i, I: Input> Scanned<'i, I> {
             let Ok(bytes) = usize::try_from(here * WORD) else { return Ok(false) };
             let as_words = buffer[..bytes].chunks_exact(8);
             words.extend(as_words.map(|word| word.try_into().map_or(0, u64::from_le_bytes)));
-            self.consume(bytes);
+            self.input.consume(bytes);
             left -= here;
             if here == 0 {
                 // A word of which the buffer has only a part.
@@ -158,7 +159,7 @@ impl<'i, I: Input> Scanned<'i, I> {
 
     fn byte(&mut self) -> io::Result<Option<u8>> {
         let byte = self.input.fill_buf()?.first().copied();
-        self.consume(usize::from(byte.is_some()));
+        self.input.consume(usize::from(byte.is_some()));
         Ok(byte)
     }
 
@@ -171,26 +172,32 @@ impl<'i, I: Input> Scanned<'i, I> {
             if here == 0 {
                 return Ok(false);
             }
-            self.consume(here);
+            self.input.consume(here);
             left -= here as u64;
         }
         Ok(true)
     }
-
-    fn consume(&mut self, count: usize) {
-        self.input.consume(count);
-        self.position += count as u64;
-    }
 }
 
-/// Reads the numbers of a block from bytes.
-fn numbers(mut byte: impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Option<[u64; 4]>> {
-    let mut numbers = [0; 4];
-    for number in &mut numbers {
-        let Some(read) = self::number(&mut byte)? else { return Ok(None) };
+/// The four numbers of a block.
+struct Head {
+    numbers: [u64; 4],
+    /// Its bytes, at most [`LONGEST`].
+    length: u8,
+}
+
+/// Reads the head of a block from bytes.
+fn head(mut byte: impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Option<Head>> {
+    let mut head = Head { numbers: [0; 4], length: 0 };
+    let mut counted = || {
+        head.length += 1;
+        byte()
+    };
+    for number in &mut head.numbers {
+        let Some(read) = self::number(&mut counted)? else { return Ok(None) };
         *number = read;
     }
-    Ok(Some(numbers))
+    Ok(Some(head))
 }
 
 /// Reads a number; `None` if it is cut, or has more than 64 bits.
@@ -219,28 +226,24 @@ pub(crate) fn read(
     dump.blocks = kinds.without_blocks();
     let mut blocks = Scanned::new(count, input);
     let mut words = Vec::new();
-    dump.contents = ContentsTable::Whole(Vec::new());
+    // In memory, words follow each other without heads, and places are their indices.
+    let mut contents = match &file {
+        Some((_, first)) => WholeContents::new(*first, WORD),
+        None => WholeContents::new(0, 1),
+    };
     while let Some(block) = blocks.next()? {
-        let place = match &file {
-            Some((_, first)) => {
-                let place = first + blocks.position;
-                blocks.skip_words(&block)?;
-                place
-            }
-            None => {
-                let place = words.len() as u64;
-                blocks.words(&block, &mut words)?;
-                place
-            }
-        };
-        // A block without a whole word has no contents.
-        if block.words > 0 {
-            dump.contents.push(Contents::new(dump.blocks.len(), place, block.words));
+        if file.is_some() {
+            blocks.skip_words(&block)?;
+            contents.push(block.head, block.words);
+        } else {
+            blocks.words(&block, &mut words)?;
+            contents.push(0, block.words);
         }
-        let ScannedBlock { address, req, slop, kind, words: _ } = block;
+        let ScannedBlock { address, req, slop, kind, .. } = block;
         let (kind, num) = kinds.kind_and_num(kind).ok_or_else(|| blocks.damaged())?;
         dump.blocks.push(Numbers { req, slop, addr: NonZeroU64::new(address) }, num, kind);
     }
+    dump.contents = ContentsTable::Whole(contents);
     dump.words = match file {
         Some((file, _)) => BlockWords::File(file),
         None => BlockWords::Memory(words),

@@ -132,7 +132,9 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
                     let start = state.dump.words.memory().len() as u64;
                     map.next_value_seed(ContentsSeed(&mut *state))?;
                     let count = state.dump.words.memory().len() as u64 - start;
-                    state.dump.contents.push(Contents::new(index, start, count));
+                    let blocks = &state.dump.blocks;
+                    let list = state.dump.contents.list(|block| blocks.at(block).req);
+                    list.push(Contents::new(index, start, count));
                 }
                 Field::Unknown => {
                     map.next_value::<IgnoredAny>()?;

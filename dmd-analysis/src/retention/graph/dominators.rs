@@ -5,85 +5,94 @@
 //! subtree. The simple form of the algorithm takes O(m log n) for every graph: "A fast algorithm
 //! for finding dominators in a flowgraph", TOPLAS 1979.
 
-use super::{Graph, NONE, accumulate};
+use super::{Graph, NONE, Neighbours, accumulate};
+
+/// The nearest dominator of each node, in the order of a walk from the root.
+pub(crate) struct NearestDominators {
+    /// The reachable nodes in the order of the walk: a node's number is its index. Dominators come
+    /// before what they dominate.
+    order: Vec<u32>,
+    /// By number: the number of the nearest dominator.
+    nearest: Vec<u32>,
+    /// The number of nodes of the graph.
+    nodes: usize,
+}
 
 /// The tree of dominators.
 #[derive(Debug)]
 pub(crate) struct Dominators {
     /// By node: its nearest dominator, or [`NONE`] for the root and for unreachable nodes.
     parents: Vec<u32>,
-    /// The reachable nodes, each after its dominators.
-    order: Vec<u32>,
     /// By node: where its children begin in `children`.
     first: Vec<u32>,
     children: Vec<u32>,
 }
 
-impl Dominators {
+impl NearestDominators {
     /// Finds the dominators of all nodes that can be reached from `root`.
-    pub(crate) fn new(graph: &Graph, root: u32) -> Self {
-        let Walk { order, numbers, parents: above } = Walk::new(graph, root);
-        let nearest = Search::new(above).run(|number, visit| {
-            for &source in graph.sources(order[number as usize]) {
-                if numbers[source as usize] != NONE {
-                    visit(numbers[source as usize]);
-                }
-            }
-        });
-        let mut parents = numbers;
-        parents.fill(NONE);
+    ///
+    /// The graph loses the edges of other nodes, and the targets of each node are sorted: during
+    /// the search its edges are stored by the numbers of the walk, and only there.
+    pub(crate) fn new(graph: &mut Graph, root: u32) -> Self {
+        let nodes = graph.len();
+        let Walk { order, numbers, parents } = Walk::new(graph, root);
+        graph.sources.take();
+        let targets = std::mem::take(&mut graph.targets);
+        let sources = targets.reversed(order.len(), |node| numbers[node as usize]);
+        drop((targets, numbers));
+        let nearest = Search::new(parents).run(&sources);
+        graph.targets = sources.reversed(nodes, |number| order[number as usize]);
+        drop(sources);
+        graph.targets.sort();
+        Self { order, nearest, nodes }
+    }
+
+    /// Returns for each node the sum of these sizes over the nodes that it dominates, with its own.
+    pub(crate) fn retained(&self, mut sizes: Vec<u64>) -> Vec<u64> {
+        for (&node, &nearest) in self.order.iter().zip(&self.nearest).skip(1).rev() {
+            let size = sizes[node as usize];
+            let sum = &mut sizes[self.order[nearest as usize] as usize];
+            *sum = sum.saturating_add(size);
+        }
+        sizes
+    }
+
+    /// Makes the tree of them.
+    pub(crate) fn into_tree(self) -> Dominators {
+        let Self { order, nearest, nodes } = self;
+        let mut parents = vec![NONE; nodes];
         for (&node, &number) in order.iter().zip(&nearest).skip(1) {
             parents[node as usize] = order[number as usize];
         }
-        let Children { first, of: children } = children(&parents, &order);
-        Self { parents, order, first, children }
+        drop((order, nearest));
+        let mut first = vec![0_u32; nodes + 1];
+        for &parent in parents.iter().filter(|&&parent| parent != NONE) {
+            first[parent as usize] += 1;
+        }
+        let mut children = vec![0; accumulate(&mut first) as usize];
+        for node in (0..u32::try_from(nodes).unwrap_or(NONE)).rev() {
+            let parent = parents[node as usize];
+            if parent != NONE {
+                let place = &mut first[parent as usize];
+                *place -= 1;
+                children[*place as usize] = node;
+            }
+        }
+        Dominators { parents, first, children }
     }
+}
 
+impl Dominators {
     /// Returns the nearest dominator of a node.
     pub(crate) fn parent(&self, node: u32) -> Option<u32> {
         Some(self.parents[node as usize]).filter(|&parent| parent != NONE)
     }
 
-    /// Returns the nodes whose nearest dominator is this node.
+    /// Returns the nodes whose nearest dominator is this node, in ascending order.
     pub(crate) fn children(&self, node: u32) -> &[u32] {
         let at = node as usize;
         &self.children[self.first[at] as usize..self.first[at + 1] as usize]
     }
-
-    /// Returns for each node the sum of these sizes over its subtree.
-    pub(crate) fn retained(&self, mut sizes: Vec<u64>) -> Vec<u64> {
-        for &node in self.order.iter().rev() {
-            if let Some(parent) = self.parent(node) {
-                let size = sizes[node as usize];
-                let sum = &mut sizes[parent as usize];
-                *sum = sum.saturating_add(size);
-            }
-        }
-        sizes
-    }
-}
-
-/// The children of each node, in the order of the walk.
-struct Children {
-    first: Vec<u32>,
-    of: Vec<u32>,
-}
-
-fn children(parents: &[u32], order: &[u32]) -> Children {
-    let mut first = vec![0_u32; parents.len() + 1];
-    for &parent in parents.iter().filter(|&&parent| parent != NONE) {
-        first[parent as usize] += 1;
-    }
-    let mut children = vec![0; accumulate(&mut first) as usize];
-    for &node in order.iter().rev() {
-        let parent = parents[node as usize];
-        if parent != NONE {
-            let place = &mut first[parent as usize];
-            *place -= 1;
-            children[*place as usize] = node;
-        }
-    }
-    Children { first, of: children }
 }
 
 /// A depth-first walk through the graph.
@@ -100,13 +109,11 @@ impl Walk {
     fn new(graph: &Graph, root: u32) -> Self {
         let mut walk =
             Walk { order: Vec::new(), numbers: vec![NONE; graph.len()], parents: Vec::new() };
-        // By number: how many of its targets have been visited.
-        let mut done: Vec<u32> = Vec::new();
         let mut at = walk.meet(root, NONE);
-        done.push(0);
-        loop {
+        // Of the nodes from the root to this one: how many of their targets have been visited.
+        let mut done = vec![0_u32];
+        while let Some(place) = done.last_mut() {
             let targets = graph.targets(walk.order[at as usize]);
-            let place = &mut done[at as usize];
             if let Some(&target) = targets.get(*place as usize) {
                 *place += 1;
                 if walk.numbers[target as usize] == NONE {
@@ -115,11 +122,10 @@ impl Walk {
                 }
             } else {
                 at = walk.parents[at as usize];
-                if at == NONE {
-                    return walk;
-                }
+                done.pop();
             }
         }
+        walk
     }
 
     fn meet(&mut self, node: u32, from: u32) -> u32 {
@@ -131,17 +137,16 @@ impl Walk {
     }
 }
 
-/// The state of Lengauer and Tarjan's algorithm, indexed by number.
+/// The state of Lengauer and Tarjan's algorithm, indexed by number. It goes through the numbers
+/// from the last to the first, and links each node to its parent in the walk.
 struct Search {
-    /// The parents in the walk.
-    parents: Vec<u32>,
     /// The forest of linked nodes.
     forest: Vec<Linked>,
-    semi: Vec<u32>,
-    /// Linked lists of the nodes with the same `semi`: the first of each list.
-    bucket: Vec<u32>,
-    /// By node: the next one in its list, and once it is in none, its nearest dominator.
-    next_or_nearest: Vec<u32>,
+    /// By node: its parent in the walk; once it is linked, the next node of its list; and once it
+    /// is in no list, its nearest dominator.
+    next: Vec<u32>,
+    /// A bit for each node: whether `next` is another node with the same nearest dominator instead.
+    is_same: Vec<u64>,
     path: Vec<u32>,
 }
 
@@ -151,60 +156,58 @@ struct Search {
 struct Linked {
     /// An ancestor in its tree, or [`NONE`] at the root. Path compression moves it upwards.
     ancestor: u32,
-    /// The least `semi` on the path up to, but without, the ancestor; `label` is the node that has
-    /// it.
+    /// The least `semi` on the path up to, but without, the ancestor; of a node that is not linked
+    /// yet, its own number.
     least: u32,
+    /// The node on that path with the least `semi`. A node that is not linked yet has a list
+    /// instead: the linked nodes whose `semi` it is, or [`NONE`] if there are none.
     label: u32,
 }
 
 impl Search {
     fn new(parents: Vec<u32>) -> Self {
-        let count = parents.len();
-        let numbers = 0..u32::try_from(count).unwrap_or(NONE);
-        let alone = |number| Linked { ancestor: NONE, least: number, label: number };
+        let alone = |least| Linked { ancestor: NONE, least, label: NONE };
         Search {
-            parents,
-            forest: numbers.clone().map(alone).collect(),
-            semi: numbers.collect(),
-            bucket: vec![NONE; count],
-            next_or_nearest: vec![0; count],
+            forest: (0..).take(parents.len()).map(alone).collect(),
+            is_same: vec![0; parents.len().div_ceil(64)],
+            next: parents,
             path: Vec::new(),
         }
     }
 
-    /// Returns the nearest dominators. `sources` visits the numbers of the nodes that point at a
-    /// node.
-    fn run(mut self, sources: impl Fn(u32, &mut dyn FnMut(u32))) -> Vec<u32> {
-        let count = u32::try_from(self.parents.len()).unwrap_or(NONE);
+    /// Returns the nearest dominators, from the sources of each node.
+    fn run(mut self, sources: &Neighbours) -> Vec<u32> {
+        let count = u32::try_from(self.next.len()).unwrap_or(NONE);
         for node in (1..count).rev() {
             let mut semi = node;
-            sources(node, &mut |source| semi = semi.min(self.least(source).least));
-            self.semi[node as usize] = semi;
-            let next = std::mem::replace(&mut self.bucket[semi as usize], node);
-            self.next_or_nearest[node as usize] = next;
-            let parent = self.parents[node as usize];
+            sources.of(node).iter().for_each(|&source| semi = semi.min(self.least(source).least));
+            let list = &mut self.forest[semi as usize].label;
+            let next = std::mem::replace(list, node);
+            let parent = std::mem::replace(&mut self.next[node as usize], next);
             self.forest[node as usize] = Linked { ancestor: parent, least: semi, label: node };
-            self.empty_bucket(parent);
+            self.empty_list(parent);
         }
         // Each list is emptied when the walk comes to a child of its `semi`, so none is left.
-        let mut nearest = self.next_or_nearest;
+        let mut nearest = self.next;
         for node in 1..count as usize {
-            if nearest[node] != self.semi[node] {
+            if self.is_same[node / 64] >> (node % 64) & 1 == 1 {
                 nearest[node] = nearest[nearest[node] as usize];
             }
         }
         nearest
     }
 
-    /// Sets the nearest dominator of the nodes in a bucket: `parent`, or the dominator of `label`,
-    /// which is found later.
-    fn empty_bucket(&mut self, parent: u32) {
-        let mut node = std::mem::replace(&mut self.bucket[parent as usize], NONE);
+    /// Sets the nearest dominator of the nodes whose `semi` is `parent`: it is `parent`, or that of
+    /// `label`, which is found later.
+    fn empty_list(&mut self, parent: u32) {
+        let list = &mut self.forest[parent as usize].label;
+        let mut node = std::mem::replace(list, NONE);
         while node != NONE {
             let Linked { least, label, .. } = self.least(node);
-            let is_less = least < self.semi[node as usize];
-            let nearest = if is_less { label } else { parent };
-            node = std::mem::replace(&mut self.next_or_nearest[node as usize], nearest);
+            let is_same = least < parent;
+            self.is_same[node as usize / 64] |= u64::from(is_same) << (node % 64);
+            let nearest = if is_same { label } else { parent };
+            node = std::mem::replace(&mut self.next[node as usize], nearest);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use crate::retention::graph::cycles::loose_cycles;
-use crate::retention::graph::dominators::Dominators;
+use crate::retention::graph::dominators::NearestDominators;
 use crate::retention::graph::paths::ShortestPaths;
 use crate::retention::graph::{Builder, Graph};
 
@@ -62,11 +62,18 @@ proptest! {
     #[test]
     fn a_node_is_dominated_by_what_it_cannot_be_reached_without((nodes, edges) in edges()) {
         let root = u32::try_from(nodes - 1).unwrap();
-        let graph = graph(nodes, &edges);
-        let dominators = Dominators::new(&graph, root);
+        let mut graph = graph(nodes, &edges);
+        let nearest = NearestDominators::new(&mut graph, root);
         let sizes: Vec<u64> = (0..nodes as u64).map(|node| 1 << node).collect();
-        let retained = dominators.retained(sizes.clone());
+        let retained = nearest.retained(sizes.clone());
+        let dominators = nearest.into_tree();
         let all = reached(&edges, root, None);
+        let left: BTreeSet<(u32, u32)> = (0..=root)
+            .flat_map(|node| graph.targets(node).iter().map(move |&to| (node, to)))
+            .collect();
+        let reachable: BTreeSet<_> =
+            edges.iter().copied().filter(|(from, _)| all.contains(from)).collect();
+        prop_assert_eq!(left, reachable, "the graph keeps the edges");
         let of = |node: u32| -> BTreeSet<u32> {
             all.iter().copied().filter(|&other| !reached(&edges, root, Some(other)).contains(&node)).collect()
         };
@@ -150,9 +157,10 @@ fn a_chain_of_a_million_takes_no_stack() {
     (0..LENGTH - 1).for_each(|node| builder.add(node, node + 1));
     // And back from each to the first, which makes paths to compress.
     builder.add(LENGTH - 1, 0);
-    let graph = builder.finish(LENGTH as usize);
-    let dominators = Dominators::new(&graph, 0);
-    let retained = dominators.retained(vec![1; LENGTH as usize]);
+    let mut graph = builder.finish(LENGTH as usize);
+    let nearest = NearestDominators::new(&mut graph, 0);
+    let retained = nearest.retained(vec![1; LENGTH as usize]);
+    let dominators = nearest.into_tree();
     assert_eq!((retained[0], retained[999_999]), (LENGTH.into(), 1));
     assert_eq!(dominators.parent(999_999), Some(999_998));
     assert_eq!(ShortestPaths::new(&graph, 0).path(999_999).len(), LENGTH as usize);

@@ -112,7 +112,7 @@ impl Retention<'_> {
         let records = digest.sections.first()?.records.iter().collect();
         let first = SortBy::Usable.first(records, number);
         let record = first.get(number.checked_sub(1)?)?;
-        let block = |address: &u64| self.ranges.block_at(*address).map(|found| found.block);
+        let block = |address: u64| self.ranges.block_at(address).map(|found| found.block);
         Some(record.addrs.iter().filter_map(block).collect())
     }
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask bench tree [BLOCKS]`: time, memory and pause for the tree of a heap of many small
-//! blocks: 50 million by default, which take 5 GB, and 14 GB to show.
+//! blocks: 50 million by default, which take 5 GB.
 
 use std::fs;
 use std::io::Write;
@@ -39,10 +39,12 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let ask = |question: &[&str]| {
         let mut show = Command::new(&about_memory);
-        Measured::of(show.args(question).arg(&dump), &scratch.0)
+        Measured::of(show.args(question).arg(&dump).current_dir(&scratch.0), &scratch.0)
     };
     let (tree, tree_cost) = ask(&["tree", "--json"])?;
     let (_, heap_tree) = ask(&["heap", "tree"])?;
+    // Its text has the address of each block.
+    let (_, records) = ask(&["heap", "records", "--output", "records.txt"])?;
     let (_, dominators) = ask(&["heap", "dominators", "--depth", "2"])?;
     let tree: Value = serde_json::from_str(&tree)?;
     let of = |value: &Value, key: &str| value[key].as_u64().unwrap_or(0);
@@ -66,8 +68,12 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         ("peak of the program", gigabytes(run.peak), "GiB"),
         ("dump", dump_bytes / 1e9, "GB"),
     ];
-    let questions =
-        [("heap tree", &heap_tree), ("heap dominators", &dominators), ("tree", &tree_cost)];
+    let questions = [
+        ("heap tree", &heap_tree),
+        ("heap records", &records),
+        ("heap dominators", &dominators),
+        ("tree", &tree_cost),
+    ];
     let of_program = numbers
         .into_iter()
         .map(|(name, value, unit)| Figure::new(name, vec![value]).at_most(None, unit));
@@ -108,6 +114,9 @@ impl Measured {
         let mut timed = Command::new("/usr/bin/time");
         timed.args(["-f", "%M", "-o"]).arg(&file).arg(command.get_program());
         timed.args(command.get_args());
+        if let Some(folder) = command.get_current_dir() {
+            timed.current_dir(folder);
+        }
         timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let begun = Instant::now();
         let output = timed.output().map_err(|error| format!("/usr/bin/time: {error}"))?;
