@@ -97,8 +97,8 @@ impl ContentsTable {
 /// The places of the words of all blocks, where each block has all whole words of its requested
 /// bytes or none.
 ///
-/// A large scan has many millions of blocks, so a block takes one byte here: its place follows from
-/// the blocks before it.
+/// A large scan has many millions of blocks, so a block takes two bytes here: its place follows
+/// from the blocks before it.
 #[derive(Debug)]
 pub(crate) struct WholeContents {
     /// By block: the length of its head, which lies before its words, and [`HAS_WORDS`].
