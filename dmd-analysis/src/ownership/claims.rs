@@ -258,7 +258,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         }
     }
 
-    /// Frees all but the layouts, once the holders of the blocks are known.
+    /// Frees all but the layouts, once the pointers that hold blocks are chosen.
     pub(super) fn keep_layouts(&mut self) {
         self.reached_from = Vec::new();
         self.ranks = Vec::new();

@@ -47,26 +47,35 @@ impl Neighbours {
         &self.of[self.first[at] as usize..self.first[at + 1] as usize]
     }
 
-    /// Returns the edges in the other direction, by a counting sort, for nodes with other names:
-    /// `name` returns the new one, below `nodes`, or [`NONE`] for a node whose edges are left out.
-    fn reversed(&self, nodes: usize, name: impl Fn(u32) -> u32) -> Self {
-        let rows = 0..u32::try_from(self.len()).unwrap_or(NONE);
-        let rows = rows.filter(|&node| name(node) != NONE);
+    /// Sorts edges by the nodes that they come from, by counting. Those of one node come in the
+    /// opposite order.
+    fn of_edges(nodes: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         // Counts first, then the ends of the rows; filling the rows from behind turns these into
         // their starts.
         let mut first = vec![0_u32; nodes + 1];
-        for node in rows.clone() {
-            self.of(node).iter().for_each(|&to| first[name(to) as usize] += 1);
+        edges.clone().for_each(|(from, _)| first[from as usize] += 1);
+        let mut sum = 0;
+        for count in &mut first {
+            sum += *count;
+            *count = sum;
         }
-        let mut of = vec![0; accumulate(&mut first) as usize];
-        for node in rows.rev() {
-            for &to in self.of(node) {
-                let place = &mut first[name(to) as usize];
-                *place -= 1;
-                of[*place as usize] = name(node);
-            }
+        let mut of = vec![0; sum as usize];
+        for (from, to) in edges {
+            let place = &mut first[from as usize];
+            *place -= 1;
+            of[*place as usize] = to;
         }
         Self { first, of }
+    }
+
+    /// Returns the edges in the other direction, for nodes with other names: `name` returns the new
+    /// one, below `nodes`, or [`NONE`] for a node whose edges are left out.
+    fn reversed(&self, nodes: usize, name: impl Fn(u32) -> u32 + Copy) -> Self {
+        let rows = 0..u32::try_from(self.len()).unwrap_or(NONE);
+        let rows = rows.rev().filter(|&node| name(node) != NONE);
+        let edges =
+            rows.flat_map(|node| self.of(node).iter().map(move |&to| (name(to), name(node))));
+        Self::of_edges(nodes, edges)
     }
 
     fn sort(&mut self) {
@@ -112,28 +121,10 @@ impl Builder {
     }
 }
 
-/// Replaces each count by the sum of all up to it, and returns the sum of all.
-fn accumulate(counts: &mut [u32]) -> u32 {
-    let mut sum = 0;
-    for count in counts {
-        sum += *count;
-        *count = sum;
-    }
-    sum
-}
-
 impl Graph {
     /// Makes a graph of edges in any order; one that comes twice counts once.
     pub(crate) fn of_edges(nodes: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        // By node: the end of its row, then, while rows are filled from behind, their starts.
-        let mut first = vec![0_u32; nodes + 1];
-        edges.clone().for_each(|(from, _)| first[from as usize] += 1);
-        let mut of = vec![0; accumulate(&mut first) as usize];
-        for (from, to) in edges {
-            let place = &mut first[from as usize];
-            *place -= 1;
-            of[*place as usize] = to;
-        }
+        let Neighbours { mut first, mut of } = Neighbours::of_edges(nodes, edges);
         let mut kept = 0;
         let mut start = 0;
         for node in 0..nodes {

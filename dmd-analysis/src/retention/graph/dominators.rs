@@ -5,7 +5,7 @@
 //! subtree. The simple form of the algorithm takes O(m log n) for every graph: "A fast algorithm
 //! for finding dominators in a flowgraph", TOPLAS 1979.
 
-use super::{Graph, NONE, Neighbours, accumulate};
+use super::{Graph, NONE, Neighbours};
 
 /// The nearest dominator of each node, in the order of a walk from the root.
 pub(crate) struct NearestDominators {
@@ -23,9 +23,7 @@ pub(crate) struct NearestDominators {
 pub(crate) struct Dominators {
     /// By node: its nearest dominator, or [`NONE`] for the root and for unreachable nodes.
     parents: Vec<u32>,
-    /// By node: where its children begin in `children`.
-    first: Vec<u32>,
-    children: Vec<u32>,
+    children: Neighbours,
 }
 
 impl NearestDominators {
@@ -65,20 +63,11 @@ impl NearestDominators {
             parents[node as usize] = order[number as usize];
         }
         drop((order, nearest));
-        let mut first = vec![0_u32; nodes + 1];
-        for &parent in parents.iter().filter(|&&parent| parent != NONE) {
-            first[parent as usize] += 1;
-        }
-        let mut children = vec![0; accumulate(&mut first) as usize];
-        for node in (0..u32::try_from(nodes).unwrap_or(NONE)).rev() {
-            let parent = parents[node as usize];
-            if parent != NONE {
-                let place = &mut first[parent as usize];
-                *place -= 1;
-                children[*place as usize] = node;
-            }
-        }
-        Dominators { parents, first, children }
+        let numbers = 0..u32::try_from(nodes).unwrap_or(NONE);
+        let edges = numbers.rev().map(|node| (parents[node as usize], node));
+        let edges = edges.filter(|&(parent, _)| parent != NONE);
+        let children = Neighbours::of_edges(nodes, edges);
+        Dominators { parents, children }
     }
 }
 
@@ -90,8 +79,7 @@ impl Dominators {
 
     /// Returns the nodes whose nearest dominator is this node, in ascending order.
     pub(crate) fn children(&self, node: u32) -> &[u32] {
-        let at = node as usize;
-        &self.children[self.first[at] as usize..self.first[at + 1] as usize]
+        self.children.of(node)
     }
 }
 
@@ -145,8 +133,8 @@ struct Search {
     /// By node: its parent in the walk; once it is linked, the next node of its list; and once it
     /// is in no list, its nearest dominator.
     next: Vec<u32>,
-    /// A bit for each node: whether `next` is another node with the same nearest dominator instead.
-    is_same: Vec<u64>,
+    /// A bit for each node: whether `next` is another node, which has the same nearest dominator.
+    is_deferred: Vec<u64>,
     path: Vec<u32>,
 }
 
@@ -169,7 +157,7 @@ impl Search {
         let alone = |least| Linked { ancestor: NONE, least, label: NONE };
         Search {
             forest: (0..).take(parents.len()).map(alone).collect(),
-            is_same: vec![0; parents.len().div_ceil(64)],
+            is_deferred: vec![0; parents.len().div_ceil(64)],
             next: parents,
             path: Vec::new(),
         }
@@ -190,7 +178,7 @@ impl Search {
         // Each list is emptied when the walk comes to a child of its `semi`, so none is left.
         let mut nearest = self.next;
         for node in 1..count as usize {
-            if self.is_same[node / 64] >> (node % 64) & 1 == 1 {
+            if self.is_deferred[node / 64] >> (node % 64) & 1 == 1 {
                 nearest[node] = nearest[nearest[node] as usize];
             }
         }
@@ -204,9 +192,9 @@ impl Search {
         let mut node = std::mem::replace(list, NONE);
         while node != NONE {
             let Linked { least, label, .. } = self.least(node);
-            let is_same = least < parent;
-            self.is_same[node as usize / 64] |= u64::from(is_same) << (node % 64);
-            let nearest = if is_same { label } else { parent };
+            let is_deferred = least < parent;
+            self.is_deferred[node as usize / 64] |= u64::from(is_deferred) << (node % 64);
+            let nearest = if is_deferred { label } else { parent };
             node = std::mem::replace(&mut self.next[node as usize], nearest);
         }
     }

@@ -39,12 +39,13 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let ask = |question: &[&str]| {
         let mut show = Command::new(&about_memory);
-        Measured::of(show.args(question).arg(&dump).current_dir(&scratch.0), &scratch.0)
+        Measured::of(show.args(question).arg(&dump), &scratch.0)
     };
     let (tree, tree_cost) = ask(&["tree", "--json"])?;
     let (_, heap_tree) = ask(&["heap", "tree"])?;
     // Its text has the address of each block.
-    let (_, records) = ask(&["heap", "records", "--output", "records.txt"])?;
+    let text = scratch.0.join("records.txt");
+    let (_, records) = ask(&["heap", "records", "--output", &text.to_string_lossy()])?;
     let (_, dominators) = ask(&["heap", "dominators", "--depth", "2"])?;
     let tree: Value = serde_json::from_str(&tree)?;
     let of = |value: &Value, key: &str| value[key].as_u64().unwrap_or(0);
@@ -114,9 +115,6 @@ impl Measured {
         let mut timed = Command::new("/usr/bin/time");
         timed.args(["-f", "%M", "-o"]).arg(&file).arg(command.get_program());
         timed.args(command.get_args());
-        if let Some(folder) = command.get_current_dir() {
-            timed.current_dir(folder);
-        }
         timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let begun = Instant::now();
         let output = timed.output().map_err(|error| format!("/usr/bin/time: {error}"))?;
