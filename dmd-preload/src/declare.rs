@@ -45,6 +45,7 @@ unsafe impl GlobalAlloc for Own {
 // SAFETY: the answers are the tracker's.
 unsafe impl UsableSize for Own {
     const SPACING: usize = <Dmd<Next> as UsableSize>::SPACING;
+    const ALIGN: usize = <Dmd<Next> as UsableSize>::ALIGN;
 
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: the caller's contract.

@@ -128,10 +128,11 @@ unsafe impl ZeroSizedMalloc for Next {
     const MALLOC: Self = Next;
 }
 
-// SAFETY: the allocator that has the block answers. The spacing is that of `System`,
-// which is the C library's malloc or another one in its place.
+// SAFETY: the allocator that has the block answers. Spacing and alignment are those of
+// `System`, which is the C library's malloc or another one in its place.
 unsafe impl UsableSize for Next {
     const SPACING: usize = <System as UsableSize>::SPACING;
+    const ALIGN: usize = <System as UsableSize>::ALIGN;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {

@@ -53,6 +53,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Failing<A> {
 // SAFETY: the inner allocator's sizes of its own blocks.
 unsafe impl<A: UsableSize> UsableSize for Failing<A> {
     const SPACING: usize = A::SPACING;
+    const ALIGN: usize = A::ALIGN;
 
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: forwarded.

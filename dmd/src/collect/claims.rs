@@ -296,10 +296,10 @@ impl Recorder for ClaimBuffer {
     fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
         let start = sys::untagged(start);
         // Constants, which take fewer instructions.
-        let block = if self.granule == Granule::OF_32 {
-            BLOCKS.find_small(Granule::OF_32, start, size)?
-        } else {
-            BLOCKS.find_small(Granule::OF_16, start, size)?
+        let block = match self.granule {
+            Granule::OF_32 => BLOCKS.find_small(Granule::OF_32, start, size)?,
+            Granule::OF_16 => BLOCKS.find_small(Granule::OF_16, start, size)?,
+            granule => BLOCKS.find_small(granule, start, size)?,
         };
         let is_old = self.is_old(block.packed);
         let bits = self.last.bits(claimant).map(|bits| bits.for_old(is_old));
@@ -312,10 +312,10 @@ impl Recorder for ClaimBuffer {
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
         // Constants, which take fewer instructions.
-        if self.granule == Granule::OF_32 {
-            self.claim_blocks(Granule::OF_32, blocks, reporter)
-        } else {
-            self.claim_blocks(Granule::OF_16, blocks, reporter)
+        match self.granule {
+            Granule::OF_32 => self.claim_blocks(Granule::OF_32, blocks, reporter),
+            Granule::OF_16 => self.claim_blocks(Granule::OF_16, blocks, reporter),
+            granule => self.claim_blocks(granule, blocks, reporter),
         }
     }
 
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn sorted_claims_resolve_to_what_was_claimed() {
         let epoch = Epoch::FIRST;
-        let buffer = ClaimBuffer::new(Granule::of_spacing(32), epoch, 0);
+        let buffer = ClaimBuffer::new(Granule::OF_32, epoch, 0);
         let claimant = |reporter| Claimant { reporter, field: None };
         let block = |start| Block { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));

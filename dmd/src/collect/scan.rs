@@ -131,7 +131,7 @@ mod tests {
     use crate::table::epoch::Epoch;
     use std::os::unix::fs::FileExt;
 
-    const GLIBC: Granule = Granule::of_spacing(32);
+    const GLIBC: Granule = Granule::OF_32;
 
     fn frozen(blocks: &[(usize, usize)]) -> (Frozen, Vec<FrozenBlock>) {
         let table: &'static Blocks = Box::leak(Box::new(Blocks::new()));

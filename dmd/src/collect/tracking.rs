@@ -26,7 +26,7 @@ impl<A: UsableSize> Tracking<A> {
     /// The only value.
     pub const NEW: Self = Tracking { _allocator: PhantomData };
 
-    const GRANULE: Granule = Granule::of_spacing(A::SPACING);
+    const GRANULE: Granule = Granule::of::<A>();
 }
 
 impl<A: UsableSize + 'static> Tracker for Tracking<A> {

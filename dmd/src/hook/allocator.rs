@@ -23,7 +23,7 @@ use memreport::{HeapRest, HeapStatistics, UsableSize};
 use super::c_heap::{self, below};
 use super::start::{self, Place};
 use crate::sample::plan::{self, plan};
-use crate::table::set_spacing;
+use crate::table::set_granule;
 
 /// The tracking allocator, which wraps another one and is asleep until `$DMD` or
 /// [`start`](crate::start) wakes it.
@@ -193,7 +193,7 @@ impl<A: UsableSize> Dmd<A> {
     /// Decides the plan before the first block of the process.
     #[cold]
     fn decide(&self) {
-        set_spacing(A::SPACING);
+        set_granule(Self::GRANULE);
         let is_prepared = !c_heap::is_connected() && self.inner.prepare_sizes();
         if c_heap::is_connected() {
             plan::set_c_heap();
@@ -308,7 +308,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
             return unsafe { Self::free_slow(address, size, align, self) };
         };
         // SAFETY: the caller's contract.
-        unsafe { self.count_and_free(address, layout, usable) };
+        unsafe { self.count_and_free_prepared(address, layout, usable) };
     }
 
     #[inline]
@@ -323,6 +323,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
 // SAFETY: the answers are the inner allocator's; rounding only makes blocks bigger.
 unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     const SPACING: usize = A::SPACING;
+    const ALIGN: usize = A::ALIGN;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {

@@ -236,6 +236,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Below<A> {
 // of `A`'s, or the hooks have no version.
 unsafe impl<A: UsableSize> UsableSize for Below<A> {
     const SPACING: usize = A::SPACING;
+    const ALIGN: usize = A::ALIGN;
 
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
         let Some(library) = library() else { return 0 };

@@ -34,13 +34,36 @@ impl<A: UsableSize> Dmd<A> {
         unsafe { this.count_and_free(address, layout, usable) };
     }
 
-    /// Counts and frees a block that is not in the table, if this thread has counters.
+    /// Counts and frees a block that is not in the table. `usable` is its prepared size.
     ///
     /// # Safety
     ///
     /// The same as `GlobalAlloc::dealloc`.
     #[inline(always)]
-    pub(super) unsafe fn count_and_free(&self, address: *mut u8, layout: Layout, usable: usize) {
+    pub(super) unsafe fn count_and_free_prepared(
+        &self,
+        address: *mut u8,
+        layout: Layout,
+        usable: usize,
+    ) {
+        let Some(slot) = ThreadSlot::current() else {
+            let (size, align) = (layout.size(), layout.align());
+            // SAFETY: the caller's contract.
+            return unsafe { Self::free_removed(address, size, align, self, usable) };
+        };
+        slot.count_freed(usable);
+        // SAFETY: the caller's contract.
+        unsafe { self.inner.prepared_dealloc(address, Self::rounded(layout), usable) };
+    }
+
+    /// Counts and frees a block that is not in the table any more. `usable` is from there, so only
+    /// the layout tells the allocator the block's size.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::dealloc`.
+    #[inline(always)]
+    unsafe fn count_and_free(&self, address: *mut u8, layout: Layout, usable: usize) {
         let Some(slot) = ThreadSlot::current() else {
             let (size, align) = (layout.size(), layout.align());
             // SAFETY: the caller's contract.
@@ -74,7 +97,7 @@ impl<A: UsableSize> Dmd<A> {
                 return unsafe { Self::free_slow(address, size, align, this) };
             };
             // SAFETY: the caller's contract.
-            return unsafe { this.count_and_free(address, layout, usable) };
+            return unsafe { this.count_and_free_prepared(address, layout, usable) };
         }
         if plan.removes_simply() {
             // SAFETY: the caller's contract.

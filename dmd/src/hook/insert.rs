@@ -17,7 +17,7 @@ use crate::table::{BLOCKS, FREED};
 
 impl<A: UsableSize> Dmd<A> {
     /// The granule of the table: a constant of the inner allocator.
-    pub(super) const GRANULE: Granule = Granule::of_spacing(A::SPACING);
+    pub(super) const GRANULE: Granule = Granule::of::<A>();
 
     /// Counts a new block, inserts it into the table, depending on the plan, and returns it.
     #[inline(never)]

@@ -42,7 +42,7 @@ fn no_record_has_two_owners() {
     });
 }
 
-const GRANULE: Granule = Granule::of_spacing(32);
+const GRANULE: Granule = Granule::OF_32;
 
 /// Returns a block that needs a record, with sizes that follow from its time. The words of all
 /// these blocks are alike, if their records have the same number.

@@ -22,6 +22,8 @@ use super::usable_size::UsableSize;
 unsafe impl UsableSize for System {
     const SPACING: usize =
         if cfg!(target_env = "gnu") && size_of::<usize>() == 8 { 32 } else { 16 };
+    // The alignment of C's `max_align_t`.
+    const ALIGN: usize = 2 * size_of::<usize>();
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
@@ -141,7 +143,7 @@ mod tests {
         // More than what other tests allocate meanwhile.
         const BYTES: u64 = 256 << 20;
         let before = bytes_in_use().expect("the C library is glibc");
-        let block = Vec::<u8>::with_capacity(256 << 20);
+        let block = std::hint::black_box(Vec::<u8>::with_capacity(256 << 20));
         let with_block = bytes_in_use().expect("the C library is glibc");
         assert!(with_block.abs_diff(before + BYTES) < BYTES / 4, "{before} {with_block}");
         drop(block);

@@ -15,8 +15,8 @@ use super::statistics::HeapStatistics;
 ///
 /// `usable_size` returns at least the layout's size, and at most the distance to the next block. It
 /// returns the same number for as long as the block lives. Blocks that were requested with at least
-/// 16 bytes start at a multiple of 8. Live blocks of at least 16 bytes, or 24 if
-/// [`SPACING`](Self::SPACING) is 32, never start within the same aligned `SPACING` bytes.
+/// 16 bytes start at a multiple of [`ALIGN`](Self::ALIGN). Live blocks of at least 16 bytes, or 24
+/// if [`SPACING`](Self::SPACING) is 32, never start within the same aligned `SPACING` bytes.
 #[diagnostic::on_unimplemented(
     message = "nobody knows the usable sizes of blocks of `{Self}`",
     label = "`UsableSize` is not implemented for `{Self}`",
@@ -27,6 +27,10 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// The least distance in bytes between the starts of blocks of at least 16 bytes: 16, or 32
     /// if blocks of 24 bytes take 32.
     const SPACING: usize = 16;
+
+    /// The bytes that blocks of at least 16 bytes are aligned to without a request for it: 8 or 16,
+    /// and at least half of [`SPACING`](Self::SPACING).
+    const ALIGN: usize = Self::SPACING / 2;
 
     /// Returns the usable bytes of a block, slop included.
     ///
@@ -111,6 +115,19 @@ pub unsafe trait UsableSize: GlobalAlloc {
     unsafe fn counted_dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { self.dealloc(block, layout) }
+    }
+
+    /// Frees a block as [`counted_dealloc`](Self::counted_dealloc) does. An allocator may use
+    /// `usable` in place of the layout's size.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::dealloc`. `usable` is the block's
+    /// [`prepared_size`](Self::prepared_size).
+    #[inline]
+    unsafe fn prepared_dealloc(&self, block: *mut u8, layout: Layout, _usable: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.counted_dealloc(block, layout) }
     }
 
     /// Resizes a block. See [`counted_alloc`](Self::counted_alloc).
@@ -304,6 +321,7 @@ impl<A: UsableSize> Counted<A> {
 // SAFETY: the inner allocator answers about its own blocks.
 unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     const SPACING: usize = A::SPACING;
+    const ALIGN: usize = A::ALIGN;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {

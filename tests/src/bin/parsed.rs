@@ -74,6 +74,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counted<A> {
 // SAFETY: the answers are the inner allocator's.
 unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     const SPACING: usize = A::SPACING;
+    const ALIGN: usize = A::ALIGN;
 
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: the caller's contract.

@@ -135,6 +135,7 @@ unsafe impl GlobalAlloc for Counted {
 // SAFETY: the system's sizes of the system's blocks.
 unsafe impl UsableSize for Counted {
     const SPACING: usize = <System as UsableSize>::SPACING;
+    const ALIGN: usize = <System as UsableSize>::ALIGN;
 
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: the caller's contract is the same.

@@ -152,7 +152,7 @@ mod tests {
     use crate::sample::rate::SamplingRate;
     use crate::stack::site::SiteId;
 
-    const GRANULE: Granule = Granule::of_spacing(32);
+    const GRANULE: Granule = Granule::OF_32;
     const BYTES: usize = 64;
     const WORDS: usize = BYTES / size_of::<usize>();
 

@@ -64,7 +64,7 @@ mod tests {
     use crate::table::packed_block::Block;
 
     const FIELD: &Field = &Field::of::<SkippedPointers>("pointers", file!(), line!());
-    const GRANULE: Granule = Granule::of_spacing(32);
+    const GRANULE: Granule = Granule::OF_32;
 
     /// Scans a value of these words.
     fn scan(found: &mut SkippedPointers, words: &[usize]) {

@@ -71,7 +71,7 @@ struct Node(usize);
 impl Node {
     #[inline(always)]
     fn of(granule: Granule, block: &ExpectedBlock) -> Self {
-        let chosen_within = (1 << TOP_SHIFT) - granule.bytes() / 2;
+        let chosen_within = (1 << TOP_SHIFT) - granule.align();
         Node(sys::untagged(block.start.get()) & !chosen_within)
     }
 }

@@ -5,7 +5,7 @@ use crate::sample::rate::SamplingRate;
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::SiteId;
 
-const GLIBC: Granule = Granule::of_spacing(32);
+const GLIBC: Granule = Granule::OF_32;
 
 /// An address far from the beginning of the table.
 const BASE: usize = if cfg!(miri) { 0x2000_0000 } else { 0x7f00_0000_0000 };
@@ -31,7 +31,7 @@ fn all(blocks: &Blocks, granule: Granule) -> Vec<(usize, usize)> {
 
 #[test]
 fn blocks_are_found_by_start_and_by_any_address_inside() {
-    for granule in [GLIBC, Granule::of_spacing(16)] {
+    for granule in [GLIBC, Granule::OF_16, Granule::new(16, 8)] {
         let blocks = Box::new(Blocks::new());
         blocks.insert(granule, BASE + 0x0010_0010, block(20, 24));
         blocks.insert(granule, BASE + 0x0010_0040, block(100, 104));
@@ -153,7 +153,7 @@ fn the_words_of_expected_blocks_are_found_where_one_starts() {
 
     use crate::table::packed_block::QuickWords;
 
-    for granule in [GLIBC, Granule::of_spacing(16)] {
+    for granule in [GLIBC, Granule::OF_16, Granule::new(16, 8)] {
         let blocks = Box::new(Blocks::new());
         // In two nodes of the tree, so that a batch changes from one to the other.
         let other = BASE + (1 << TOP_SHIFT);

@@ -85,7 +85,7 @@ mod tests {
     use crate::table::epoch::Epoch;
     use crate::table::packed_block::SiteId;
 
-    const GLIBC: Granule = Granule::of_spacing(32);
+    const GLIBC: Granule = Granule::OF_32;
 
     fn block(requested: usize, usable: usize) -> Block {
         let (site, epoch) = (SiteId::UNKNOWN, Epoch::FIRST);

@@ -16,6 +16,8 @@ use crate::allocator::usable_size::UsableSize;
 // reallocated, also in place. Size classes of at least 16 bytes are multiples of 16, and blocks of
 // a class lie side by side.
 unsafe impl UsableSize for Jemalloc {
+    const ALIGN: usize = ALIGN;
+
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
         // SAFETY: a live block of this allocator, by the caller's contract.
@@ -46,6 +48,13 @@ unsafe impl UsableSize for Jemalloc {
         }
         // SAFETY: a live block of this size, which was requested without an alignment.
         unsafe { tikv_jemalloc_sys::sdallocx(block.cast(), layout.size(), 0) };
+    }
+
+    #[inline]
+    unsafe fn prepared_dealloc(&self, block: *mut u8, _layout: Layout, usable: usize) {
+        // SAFETY: a live block. It has a prepared size, so its alignment is at most that of its
+        // size class, and `sdallocx` takes every size from the requested to the usable one.
+        unsafe { tikv_jemalloc_sys::sdallocx(block.cast(), usable, 0) };
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

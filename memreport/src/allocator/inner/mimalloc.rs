@@ -22,6 +22,8 @@ use crate::allocator::usable_size::UsableSize;
 // has anyway, and keep a block only if its size is that of its new layout. These sizes are those of
 // jemalloc's classes.
 unsafe impl UsableSize for MiMalloc {
+    const ALIGN: usize = ALIGN;
+
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
         // SAFETY: a live block of this allocator, by the caller's contract.

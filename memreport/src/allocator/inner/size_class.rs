@@ -100,8 +100,13 @@ pub(super) mod tests {
                 // SAFETY: the size is not 0.
                 let block = unsafe { allocator.counted_alloc(layout) };
                 assert_equals_query(allocator, block, layout);
-                // SAFETY: not used after this.
-                unsafe { allocator.dealloc(block, layout) };
+                // SAFETY: a live block of this layout.
+                let prepared = unsafe { allocator.prepared_size(block, layout) };
+                // SAFETY: the same, and the block is not used after this.
+                match prepared {
+                    Some(usable) => unsafe { allocator.prepared_dealloc(block, layout, usable) },
+                    None => unsafe { allocator.counted_dealloc(block, layout) },
+                }
             }
         }
     }

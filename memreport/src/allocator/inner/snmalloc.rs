@@ -14,6 +14,8 @@ use crate::allocator::usable_size::UsableSize;
 // class until it is reallocated, also in place. Classes are multiples of 16, and blocks of a class
 // lie side by side.
 unsafe impl UsableSize for SnMalloc {
+    const ALIGN: usize = size_class::ALIGN;
+
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // It is `None` for null alone.

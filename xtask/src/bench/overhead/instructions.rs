@@ -21,6 +21,11 @@ const KNOWN: u32 = 100_000;
 /// The number of live blocks. Few, since caches do not matter here and valgrind is slow.
 const LIVE: &str = "5000";
 
+/// Without this jemalloc empties its caches and gives pages back by the clock, and no two counts
+/// are the same.
+const WITHOUT_CLOCK: (&str, &str) =
+    ("_RJEM_MALLOC_CONF", "experimental_tcache_gc:false,dirty_decay_ms:-1,muzzy_decay_ms:-1");
+
 /// The variants that are counted, and the most instructions that each may add.
 const COUNTED: [(&str, Option<f64>); 14] = [
     ("asleep", Some(40.0)),
@@ -93,6 +98,6 @@ fn per_operation(
 fn count(path: &Path, variable: Option<(&str, &str)>, operations: u32) -> Result<f64, String> {
     process::instructions(path, |command| {
         command.args(["churn", &operations.to_string(), "1", LIVE]);
-        command.env_remove("DMD").envs(variable);
+        command.env_remove("DMD").envs([WITHOUT_CLOCK]).envs(variable);
     })
 }

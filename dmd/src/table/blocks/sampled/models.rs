@@ -106,7 +106,7 @@ fn planted_the_key_is_read_once() {
     model(3, || a_reader_beside_the_owner(read_without_a_second_look));
 }
 
-const GRANULE: Granule = Granule::of_spacing(32);
+const GRANULE: Granule = Granule::OF_32;
 
 /// Returns a block with a record, whose sizes follow from its time.
 fn timed(time: u64) -> Block {

@@ -11,7 +11,7 @@ use crate::sample::rate::SamplingRate;
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{SiteId, Tombstone};
 
-const GLIBC: Granule = Granule::of_spacing(32);
+const GLIBC: Granule = Granule::OF_32;
 const BASE: usize = if cfg!(miri) { 0x2000_0000 } else { 0x7f00_0000_0000 };
 const LEAF: usize = 1 << LEAF_BITS;
 
