@@ -102,9 +102,10 @@ pub(super) mod tests {
                 assert_equals_query(allocator, block, layout);
                 // SAFETY: a live block of this layout.
                 let prepared = unsafe { allocator.prepared_size(block, layout) };
-                // SAFETY: the same, and the block is not used after this.
                 match prepared {
+                    // SAFETY: the same, and the block is not used after this.
                     Some(usable) => unsafe { allocator.prepared_dealloc(block, layout, usable) },
+                    // SAFETY: the same.
                     None => unsafe { allocator.counted_dealloc(block, layout) },
                 }
             }
