@@ -308,7 +308,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
             return unsafe { Self::free_slow(address, size, align, self) };
         };
         // SAFETY: the caller's contract.
-        unsafe { self.count_and_free_prepared(address, layout, usable) };
+        unsafe { self.count_and_free::<true>(address, layout, usable) };
     }
 
     #[inline]

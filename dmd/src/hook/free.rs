@@ -31,16 +31,19 @@ impl<A: UsableSize> Dmd<A> {
             return unsafe { Self::free_slow(address, size, align, this) };
         };
         // SAFETY: the caller's contract.
-        unsafe { this.count_and_free(address, layout, usable) };
+        unsafe { this.count_and_free::<false>(address, layout, usable) };
     }
 
-    /// Counts and frees a block that is not in the table. `usable` is its prepared size.
+    /// Counts and frees a block that is not in the table, if this thread has counters.
+    ///
+    /// With `PREPARED`, `usable` is the block's prepared size, and the allocator may rely on it.
+    /// Otherwise it is from the table, where a wrong word must not damage the heap.
     ///
     /// # Safety
     ///
     /// The same as `GlobalAlloc::dealloc`.
     #[inline(always)]
-    pub(super) unsafe fn count_and_free_prepared(
+    pub(super) unsafe fn count_and_free<const PREPARED: bool>(
         &self,
         address: *mut u8,
         layout: Layout,
@@ -52,26 +55,14 @@ impl<A: UsableSize> Dmd<A> {
             return unsafe { Self::free_removed(address, size, align, self, usable) };
         };
         slot.count_freed(usable);
-        // SAFETY: the caller's contract.
-        unsafe { self.inner.prepared_dealloc(address, Self::rounded(layout), usable) };
-    }
-
-    /// Counts and frees a block that is not in the table any more. `usable` is from there, so only
-    /// the layout tells the allocator the block's size.
-    ///
-    /// # Safety
-    ///
-    /// The same as `GlobalAlloc::dealloc`.
-    #[inline(always)]
-    unsafe fn count_and_free(&self, address: *mut u8, layout: Layout, usable: usize) {
-        let Some(slot) = ThreadSlot::current() else {
-            let (size, align) = (layout.size(), layout.align());
+        let layout = Self::rounded(layout);
+        if PREPARED {
             // SAFETY: the caller's contract.
-            return unsafe { Self::free_removed(address, size, align, self, usable) };
-        };
-        slot.count_freed(usable);
-        // SAFETY: the caller's contract.
-        unsafe { self.inner.counted_dealloc(address, Self::rounded(layout)) };
+            unsafe { self.inner.prepared_dealloc(address, layout, usable) };
+        } else {
+            // SAFETY: the caller's contract.
+            unsafe { self.inner.counted_dealloc(address, layout) };
+        }
     }
 
     /// Frees a block of a profile, or in an unusual mode.
@@ -97,7 +88,7 @@ impl<A: UsableSize> Dmd<A> {
                 return unsafe { Self::free_slow(address, size, align, this) };
             };
             // SAFETY: the caller's contract.
-            return unsafe { this.count_and_free_prepared(address, layout, usable) };
+            return unsafe { this.count_and_free::<true>(address, layout, usable) };
         }
         if plan.removes_simply() {
             // SAFETY: the caller's contract.

@@ -81,7 +81,8 @@ pub(super) mod tests {
     use crate::allocator::UsableSize;
 
     #[expect(unsafe_code, reason = "asks an allocator about a block")]
-    fn assert_equals_query(allocator: &impl UsableSize, block: *mut u8, layout: Layout) {
+    fn assert_equals_query<A: UsableSize>(allocator: &A, block: *mut u8, layout: Layout) {
+        assert!(layout.size() < 16 || block.addr() % A::ALIGN == 0, "{block:?} {layout:?}");
         // SAFETY: a live block of the allocator.
         let queried = unsafe { allocator.usable_size(block, layout) };
         let is_large = layout.size() > LARGEST || layout.align() > ALIGN || layout.size() < LEAST;
