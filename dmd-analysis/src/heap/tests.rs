@@ -252,3 +252,19 @@ fn the_site_of_a_stack_is_its_first_frame_of_the_programs_own_code() {
         assert!(sites.iter().any(|site| site == own), "{sites:?}");
     }
 }
+
+#[test]
+fn alike_blocks_have_one_row_however_they_are_mixed() {
+    let block = |stack: &str, req: u64| format!(r#"{{"req":{req},"alloc":"{stack}"}}"#);
+    let kinds = [("K", 40), ("K2", 40), ("K", 30), ("L", 4096), ("K2", 30)];
+    // Each as often as its place tells, and never twice in a row.
+    let blocks = (1..=kinds.len()).flat_map(|round| &kinds[kinds.len() - round..]);
+    let list: Vec<String> = blocks.map(|&(stack, req)| block(stack, req)).collect();
+    let (start, rest) = HEAP.split_once(r#""blockList":["#).unwrap();
+    let (_, end) = rest.split_once("],").unwrap();
+    let text = format!(r#"{start}"blockList":[{}],{end}"#, list.join(","));
+    let rows = heap(&text).rows;
+    let mut amounts: Vec<_> = rows.iter().map(|row| (row.kind.size, row.live.blocks)).collect();
+    amounts.sort_unstable();
+    assert_eq!(amounts, [(30, 3), (30, 5), (40, 1), (40, 2), (4096, 4)]);
+}
