@@ -28,10 +28,11 @@ pub use extension::{
 };
 pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 pub use model::{Dump, Frame, FrameId, Invocation, Mode, Symbol};
+use scan::block_words::FileWords;
 pub(crate) use scan::block_words::InOrder;
 pub use scan::contents::Contents;
 pub(crate) use scan::contents::ContentsTable;
-use scan::{block_words::FileWords, scanned};
+use scan::scanned::{self, Kept};
 pub use stack_frame::{FrameRegister, StackFrame};
 pub use unpack::DEFAULT_LIMIT;
 use unpack::Unpacked;
@@ -57,7 +58,7 @@ pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
 pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
     let mut input = Unpacked::open(input)?;
     let json = input.json(limit)?;
-    wire::parse(&json, &mut input, None)
+    wire::parse(&json, &mut input, Kept::InMemory)
 }
 
 /// Reads a dump as [`read`] does, from all bytes of a file. The words of a scan's blocks, which are
@@ -72,8 +73,24 @@ pub fn read_with_file(input: impl Read, file: File, limit: u64) -> Result<Dump, 
     let mut input = Unpacked::open(input)?;
     let json = input.json(limit)?;
     let is_file = file.metadata().is_ok_and(|found| found.is_file());
-    let keeps_words = is_file && matches!(input, Unpacked::Plain(_));
-    wire::parse(&json, &mut input, keeps_words.then(|| FileWords::new(file)))
+    let kept = match input {
+        Unpacked::Plain(_) if is_file => Kept::WordsInFile(FileWords::new(file)),
+        _ => Kept::InMemory,
+    };
+    wire::parse(&json, &mut input, kept)
+}
+
+/// Reads a dump as [`read`] does, for questions about amounts alone: blocks of a scan that have the
+/// same sizes and the same kind become one entry, without address and contents. So memory grows
+/// with the number of different blocks, and a [`Heap`](crate::heap::Heap) of the dump is the same.
+///
+/// # Errors
+///
+/// The same as those of [`read`].
+pub fn read_amounts(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
+    let mut input = Unpacked::open(input)?;
+    let json = input.json(limit)?;
+    wire::parse(&json, &mut input, Kept::Sums)
 }
 
 /// Returns the bytes of a dump that may be gzipped.
@@ -104,7 +121,7 @@ pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
 /// ```
 pub fn read_slice(json: &[u8]) -> Result<Dump, ReadError> {
     let (json, blocks) = scanned::split(json);
-    wire::parse(json, &mut blocks.unwrap_or_default(), None)
+    wire::parse(json, &mut blocks.unwrap_or_default(), Kept::InMemory)
 }
 
 #[cfg(test)]

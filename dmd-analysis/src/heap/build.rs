@@ -1,10 +1,7 @@
 //! Gathers the blocks of a dump into rows.
 
-mod recent;
-
 use rustc_hash::FxHashMap;
 
-use self::recent::Recent;
 use super::model::{Amounts, HeapFrame, Kind, ModuleOffset, Report, Row, TextId};
 use super::table::Table;
 use super::{Frames, HeapOptions, StackKind};
@@ -39,15 +36,6 @@ struct StackAndType {
     block_type: Option<TextId>,
 }
 
-/// The properties of a block that its row follows from.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Alike {
-    /// The address of the dump's kind.
-    kind: usize,
-    usable: u64,
-    class: Class,
-}
-
 /// The rows of a heap while blocks are added.
 pub(super) struct Builder<'d> {
     dump: &'d Dump,
@@ -70,8 +58,6 @@ pub(super) struct Builder<'d> {
     reports: FxHashMap<&'d [TraceId], Box<[Report]>>,
     pub(super) rows: Vec<Row>,
     places: FxHashMap<Kind, usize>,
-    /// The rows of recent blocks. To look a kind up takes longer than all else.
-    recent: Recent<Alike, usize>,
 }
 
 impl<'d> Builder<'d> {
@@ -96,35 +82,23 @@ impl<'d> Builder<'d> {
             reports: FxHashMap::default(),
             rows: Vec::new(),
             places: FxHashMap::default(),
-            recent: Recent::new(),
         }
     }
 
     /// Adds a block to the row of its kind.
-    pub(super) fn add(&mut self, block: &Block<'d>, class: Class, amounts: Amounts) {
-        let kind = std::ptr::from_ref(block.kind).addr();
-        let alike = Alike { kind, usable: block.usable(), class };
-        let at = self.recent.get(alike).unwrap_or_else(|| {
-            let at = self.place(block, class);
-            self.recent.keep(alike, at);
-            at
+    pub(super) fn add(&mut self, block: &Block<'_>, class: Class, amounts: Amounts) {
+        let kind = self.kind(block, class);
+        let rows = &mut self.rows;
+        let at = *self.places.entry(kind).or_insert_with_key(|kind| {
+            let (live, allocated) = (Totals::default(), Totals::default());
+            rows.push(Row { kind: kind.clone(), live, allocated });
+            rows.len() - 1
         });
-        let row = &mut self.rows[at];
+        let row = &mut rows[at];
         row.allocated.add_weighted(block);
         if amounts != Amounts::Allocated && !block.kind.freed {
             row.live.add_weighted(block);
         }
-    }
-
-    /// Returns the index of a block's row.
-    fn place(&mut self, block: &Block<'_>, class: Class) -> usize {
-        let kind = self.kind(block, class);
-        let rows = &mut self.rows;
-        *self.places.entry(kind).or_insert_with_key(|kind| {
-            let (live, allocated) = (Totals::default(), Totals::default());
-            rows.push(Row { kind: kind.clone(), live, allocated });
-            rows.len() - 1
-        })
     }
 
     /// Adds the untracked blocks as a row of their own. Their requested bytes are unknown.

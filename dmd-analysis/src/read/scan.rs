@@ -3,3 +3,4 @@
 pub(crate) mod block_words;
 pub(crate) mod contents;
 pub(crate) mod scanned;
+mod sums;

@@ -15,21 +15,15 @@ use super::error::ReadError;
 use super::input::Input;
 use super::keys::Keys;
 use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol};
-use super::scan::block_words::FileWords;
-use super::scan::scanned;
+use super::scan::scanned::{self, Kept};
 use extension::WireExtension;
 use tables::{FrameTableSeed, TraceTableSeed};
 
 /// The features that a dump may require from its reader under `memreport.needs`.
 const KNOWN_FEATURES: [&str; 1] = ["scannedBlocks"];
 
-/// Reads a dump from its JSON, and from the blocks of a scan that follow it. The words of these
-/// blocks stay in the file, if there is one, whose bytes are the JSON and `blocks`.
-pub(crate) fn parse(
-    json: &[u8],
-    blocks: &mut impl Input,
-    file: Option<FileWords>,
-) -> Result<Dump, ReadError> {
+/// Reads a dump from its JSON, and from the blocks of a scan that follow it.
+pub(crate) fn parse(json: &[u8], blocks: &mut impl Input, kept: Kept) -> Result<Dump, ReadError> {
     if json.is_empty() {
         return Err(ReadError::Empty);
     }
@@ -49,8 +43,7 @@ pub(crate) fn parse(
     let mut dump = state.finish()?;
     if let Some(count) = scanned_blocks {
         // One byte of zeros ends the JSON.
-        let file = file.map(|file| (file, json.len() as u64 + 1));
-        scanned::read(&mut dump, count, blocks, file)?;
+        scanned::read(&mut dump, count, blocks, kept, json.len() as u64 + 1)?;
     }
     Ok(dump)
 }

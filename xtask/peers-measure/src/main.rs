@@ -63,8 +63,9 @@ const COLLECTING: &str = "ours, collecting";
 fn run<T: Measured + memreport::MallocSizeOf + Sync + 'static>(
     make: impl FnOnce() -> T,
     rounds: usize,
-    only: Option<&str>,
+    only: &[String],
 ) -> std::io::Result<()> {
+    let is_wanted = |peer: &str| only.is_empty() || only.iter().any(|only| only == peer);
     let heap = || heap_counters().map(|heap| (heap.live_bytes(), heap.allocations - heap.frees));
     let before = heap().unwrap_or_default();
     let value = make();
@@ -72,14 +73,14 @@ fn run<T: Measured + memreport::MallocSizeOf + Sync + 'static>(
     let (truth, blocks) = (after.0 - before.0, after.1 - before.1);
     let value: &'static T = Box::leak(Box::new(value));
     let mut peers = T::peers();
-    peers.retain(|(name, _)| only.is_none_or(|only| only == *name));
+    peers.retain(|(name, _)| is_wanted(name));
     let mut times = vec![Vec::new(); peers.len()];
     for _ in 0..rounds {
         for ((_, measure), times) in peers.iter().zip(&mut times) {
             times.push(timed(|| measure(black_box(value))).1);
         }
     }
-    if only.is_none_or(|only| only == COLLECTING) {
+    if is_wanted(COLLECTING) {
         collect(value, rounds, (truth, blocks))?;
     }
     for ((name, measure), times) in peers.iter().zip(times) {
@@ -128,10 +129,9 @@ fn collect<T: memreport::MallocSizeOf + Sync>(
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [structure, rounds, scale, only @ ..] = &args[..] else {
-        return Err("usage: peers-measure map|tree|ordered|owners ROUNDS SCALE [PEER]".into());
+        return Err("usage: peers-measure map|tree|ordered|owners ROUNDS SCALE [PEER]...".into());
     };
     let (rounds, scale): (usize, usize) = (rounds.parse()?, scale.parse()?);
-    let only = only.first().map(String::as_str);
     match structure.as_str() {
         "map" => run(|| data::map(scale), rounds, only)?,
         "tree" => run(|| data::tree(scale), rounds, only)?,

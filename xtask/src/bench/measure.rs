@@ -1,6 +1,7 @@
 //! Accuracy and time of measuring, beside other crates on the same data.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,20 +33,31 @@ struct Answer {
     reported: f64,
     truth: f64,
     blocks: f64,
+    /// One of each launch.
     times: Vec<f64>,
 }
 
 type Answers = HashMap<String, Answer>;
 
-/// Measures all structures. Ratios are taken within each round, so noise affects both sides.
+/// The rounds of one launch, of which the median counts.
+const ROUNDS: &str = "3";
+
+/// Measures all structures. Where a process has its data in physical memory changes its times by up
+/// to a third, for as long as it runs. So the program is launched again and again, in turn with DMD
+/// asleep and awake, and a ratio is of two launches that followed each other.
 pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
     let program = build_peers()?;
-    let (rounds, scale) = if is_quick { ("7", "10") } else { ("15", "1") };
+    let (launches, scale) = if is_quick { (7, "10") } else { (15, "1") };
     let mut figures = Vec::new();
     for (structure, what, target) in STRUCTURES {
-        let measure = |dmd: &str| measure(&program, [structure, rounds, scale], dmd);
-        let asleep = measure("")?;
-        let awake = measure("--stacks=none")?;
+        let (mut asleep, mut awake) = (Answers::new(), Answers::new());
+        for launch in 0..launches {
+            // The others are measured once, for the table.
+            let only: &[&str] = if launch == 0 { &[] } else { &[OURS, COLLECTING, PEER] };
+            for (answers, dmd) in [(&mut asleep, ""), (&mut awake, "--stacks=none")] {
+                add(answers, measure(&program, [structure, ROUNDS, scale], only, dmd)?);
+            }
+        }
         table(&format!("{structure}: {what}"), &asleep, &awake, out)?;
         figures.push(miss(&format!("{structure}: what is not reported, awake"), &awake)?);
         if let Some(target) = target {
@@ -71,7 +83,7 @@ pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> 
             AWAKE,
         ));
     }
-    figure::table(&format!("Measuring ({rounds} interleaved rounds)"), &figures, out)?;
+    figure::table(&format!("Measuring ({launches} interleaved launches)"), &figures, out)?;
     Ok(lines(&figures, out)?)
 }
 
@@ -92,9 +104,10 @@ fn target_folder() -> std::path::PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| build::root().join("target"), Into::into)
 }
 
-fn measure(program: &Path, args: [&str; 3], dmd: &str) -> Result<Answers, Failure> {
+fn measure(program: &Path, args: [&str; 3], only: &[&str], dmd: &str) -> Result<Answers, Failure> {
     let mut command = Command::new(program);
-    let output = command.args(args).env("DMD", dmd).stderr(Stdio::inherit()).output()?;
+    command.args(args).args(only).env("DMD", dmd);
+    let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(format!("peers-measure {} failed", args.join(" ")).into());
     }
@@ -109,9 +122,21 @@ fn read(line: &str) -> Result<(String, Answer), Failure> {
         reported: number("reported")?,
         truth: number("truth")?,
         blocks: number("blocks")?,
-        times: times.collect(),
+        times: vec![median(times.collect()).0],
     };
     Ok((line["peer"].as_str().unwrap_or_default().to_owned(), answer))
+}
+
+/// Adds the times of a launch to those of others.
+fn add(answers: &mut Answers, launch: Answers) {
+    for (peer, answer) in launch {
+        match answers.entry(peer) {
+            Entry::Occupied(mut known) => known.get_mut().times.extend(answer.times),
+            Entry::Vacant(new) => {
+                new.insert(answer);
+            }
+        }
+    }
 }
 
 fn of<'a>(answers: &'a Answers, peer: &str) -> Result<&'a Answer, Failure> {
@@ -125,7 +150,7 @@ fn miss(name: &str, answers: &Answers) -> Result<Figure, Failure> {
     Ok(Figure::new(name, vec![value]).at_most(0.0, "%"))
 }
 
-/// Returns the ratio of two times, round by round.
+/// Returns the ratio of two times, launch by launch.
 fn ratio(name: &str, (one, other): (&Answer, &Answer), target: f64) -> Figure {
     let ratios = one.times.iter().zip(&other.times).map(|(one, other)| one / other).collect();
     Figure::new(name, ratios).at_most(target, "x")

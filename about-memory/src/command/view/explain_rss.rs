@@ -66,7 +66,7 @@ impl ExplainRssArgs {
             None => format!("{}: it has no reports of any process", path.display()),
         })?;
         if let Some(beside) = folder::dump_of(path) {
-            match DumpReader::load(&beside) {
+            match DumpReader::load_amounts(&beside) {
                 Ok(dump) => snapshot.blocks = Blocks::of_dump(&dump),
                 // The dump is optional.
                 Err(error) => writeln!(notes, "note: {error}")?,

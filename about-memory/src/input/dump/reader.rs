@@ -71,7 +71,20 @@ impl DumpReader {
         read_dump(opened.input, opened.file).map_err(|error| not_a_dump(path, error))
     }
 
-    /// Reads and symbolicates the dump or the recording at `path`; `-` is standard input.
+    /// Reads the dump at `path` as [`load`](Self::load) does, for questions about amounts alone:
+    /// blocks of a scan have neither addresses nor contents.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is no dump.
+    pub(crate) fn load_amounts(path: &Path) -> Result<Dump, DumpError> {
+        let Opened { input, step: _step, .. } =
+            open_file(path).map_err(|error| not_opened(path, error))?;
+        read::read_amounts(input, read::DEFAULT_LIMIT).map_err(|error| not_a_dump(path, error))
+    }
+
+    /// Reads and symbolicates the dump or the recording at `path`; `-` is standard input. Blocks of
+    /// a scan have neither addresses nor contents.
     ///
     /// # Errors
     ///
@@ -85,7 +98,8 @@ impl DumpReader {
         let is_recording = recording::is_recording(&text_of(&head));
         let whole = head.chain(input);
         if !is_recording {
-            let dump = read_dump(whole, file).map_err(|error| not_a_dump(path, error))?;
+            let dump = read::read_amounts(whole, read::DEFAULT_LIMIT)
+                .map_err(|error| not_a_dump(path, error))?;
             drop(step);
             return Ok(DumpSource::Dump(Box::new(self.finish(dump, notes))));
         }

@@ -145,6 +145,14 @@ impl BlockList {
         }
     }
 
+    /// Adds so many blocks to those of an entry.
+    pub(crate) fn add(&mut self, index: usize, num: u64) {
+        if self.counts.len() <= index {
+            self.counts.resize(index + 1, 1);
+        }
+        self.counts[index] = self.counts[index].saturating_add(num);
+    }
+
     /// Returns a list of the blocks for which `keeps` returns `true`.
     pub(crate) fn filtered(&self, mut keeps: impl FnMut(usize, &Block<'_>) -> bool) -> Self {
         let mut kept = self.without_blocks();
@@ -165,8 +173,8 @@ impl BlockList {
     /// Returns the index of a block's kind, and the number of equal blocks; `None` if there is no
     /// such block.
     pub(crate) fn kind_and_num(&self, index: usize) -> Option<(u32, u64)> {
-        let num = self.get(index)?.num;
-        Some((self.entries[index].kind, num))
+        let kind = self.entries.get(index)?.kind;
+        Some((kind, self.counts.get(index).copied().unwrap_or(1)))
     }
 }
 

@@ -9,6 +9,7 @@ use std::num::NonZeroU64;
 
 use super::block_words::{BlockWords, FileWords};
 use super::contents::{ContentsTable, WholeContents};
+use super::sums::Sums;
 use crate::read::block::list::Numbers;
 use crate::read::error::ReadError;
 use crate::read::input::Input;
@@ -213,40 +214,59 @@ fn number(byte: &mut impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Optio
     Ok(None)
 }
 
-/// Replaces the kinds of blocks, which the dump has so far, by this many blocks. Their words stay
-/// in the file, if there is one, where the first block begins at an offset. Otherwise they are kept
-/// in memory.
+/// The parts of a scan that a dump keeps.
+pub(crate) enum Kept {
+    /// Each block and its words.
+    InMemory,
+    /// Each block. Its words stay in the file, whose bytes are read here from its start.
+    WordsInFile(FileWords),
+    /// The sums of alike blocks, without addresses and words.
+    Sums,
+}
+
+/// Replaces the kinds of blocks, which the dump has so far, by this many blocks, of which the first
+/// begins at an offset in the file.
 pub(crate) fn read(
     dump: &mut Dump,
     count: u64,
     input: &mut impl Input,
-    file: Option<(FileWords, u64)>,
+    kept: Kept,
+    first: u64,
 ) -> Result<(), ReadError> {
     let kinds = std::mem::take(&mut dump.blocks);
     dump.blocks = kinds.without_blocks();
     let mut blocks = Scanned::new(count, input);
     let mut words = Vec::new();
     // In memory, words follow each other without heads, and places are their indices.
-    let mut contents = match &file {
-        Some((_, first)) => WholeContents::new(*first, WORD),
-        None => WholeContents::new(0, 1),
+    let mut contents = match &kept {
+        Kept::WordsInFile(_) => WholeContents::new(first, WORD),
+        Kept::InMemory | Kept::Sums => WholeContents::new(0, 1),
     };
+    let mut sums = Sums::default();
     while let Some(block) = blocks.next()? {
-        if file.is_some() {
-            blocks.skip_words(&block)?;
-            contents.push(block.head, block.words);
-        } else {
-            blocks.words(&block, &mut words)?;
-            contents.push(0, block.words);
+        match kept {
+            Kept::InMemory => {
+                blocks.words(&block, &mut words)?;
+                contents.push(0, block.words);
+            }
+            Kept::WordsInFile(_) => {
+                blocks.skip_words(&block)?;
+                contents.push(block.head, block.words);
+            }
+            Kept::Sums => blocks.skip_words(&block)?,
         }
         let ScannedBlock { address, req, slop, kind, .. } = block;
         let (kind, num) = kinds.kind_and_num(kind).ok_or_else(|| blocks.damaged())?;
-        dump.blocks.push(Numbers { req, slop, addr: NonZeroU64::new(address) }, num, kind);
+        let numbers = Numbers { req, slop, addr: NonZeroU64::new(address) };
+        match kept {
+            Kept::Sums => sums.add(&mut dump.blocks, numbers, num, kind),
+            _ => dump.blocks.push(numbers, num, kind),
+        }
     }
     dump.contents = ContentsTable::Whole(contents);
-    dump.words = match file {
-        Some((file, _)) => BlockWords::File(file),
-        None => BlockWords::Memory(words),
+    dump.words = match kept {
+        Kept::WordsInFile(file) => BlockWords::File(file),
+        Kept::InMemory | Kept::Sums => BlockWords::Memory(words),
     };
     Ok(())
 }
@@ -255,7 +275,8 @@ pub(crate) fn read(
 mod tests {
     use super::*;
     use crate::analysis::ExplainOptions;
-    use crate::read::{Block, read_file, read_slice};
+    use crate::heap::{Heap, HeapOptions};
+    use crate::read::{Block, DEFAULT_LIMIT, read_amounts, read_file, read_slice};
     use crate::retention::Retention;
 
     const JSON: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},"blockList":[
@@ -289,6 +310,34 @@ mod tests {
         assert!(dump.reports(&dump.blocks.at(1)).is_some());
         assert!(dump.reports(&dump.blocks.at(2)).is_none());
         assert_eq!(dump.blocks.at(2).kind.thread, Some(1));
+    }
+
+    #[test]
+    fn amounts_are_those_of_each_block() {
+        let mut bytes = dump();
+        // Behind the three blocks are two like the second and one like the third.
+        for head in [[32, 0xac, 2, 4, 2], [32, 0xac, 2, 4, 2]] {
+            bytes.extend(head);
+        }
+        bytes.extend([32, 5, 19, 1]);
+        let count = br#"Blocks":3"#;
+        let at = bytes.windows(count.len()).position(|part| part == count).expect("it is there");
+        bytes[at + count.len() - 1] = b'6';
+        let each = read_slice(&bytes).expect("a dump");
+        let sums = read_amounts(&*bytes, DEFAULT_LIMIT).expect("a dump");
+        assert_eq!((each.blocks.len(), sums.blocks.len()), (6, 3));
+        assert_eq!((each.contents().count(), sums.contents().count()), (1, 0));
+        let rows = |dump: &Dump| {
+            let heap = Heap::new(dump, &HeapOptions::default()).expect("it has no sampled reports");
+            heap.rows
+                .iter()
+                .map(|row| (row.kind.clone(), row.live, row.allocated))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&sums), rows(&each));
+        assert_eq!(rows(&sums).iter().map(|row| row.1.blocks).sum::<i128>(), 6);
+        let error = read_amounts(&bytes[..bytes.len() - 1], DEFAULT_LIMIT).expect_err("it is cut");
+        assert!(matches!(error, ReadError::CutBlocks { index: 5, count: 6 }), "{error}");
     }
 
     #[test]

@@ -113,7 +113,13 @@ fn explain(snapshots: &[&PageSnapshot], index: usize) -> Option<Explanation> {
 
 /// Returns the sums of a snapshot's blocks; `None` if the dump cannot be read.
 fn blocks(snapshot: &PageSnapshot) -> Option<Blocks> {
-    *snapshot.blocks.get_or_init(|| Blocks::of_dump(&load(snapshot.dump.as_ref()?).ok()?))
+    *snapshot.blocks.get_or_init(|| {
+        let dump = match snapshot.dump.as_ref()? {
+            Dump::File(path) => DumpReader::load_amounts(path).ok()?,
+            Dump::Bytes(bytes) => read::read_amounts(&bytes[..], DEFAULT_LIMIT).ok()?,
+        };
+        Blocks::of_dump(&dump)
+    })
 }
 
 fn load(dump: &Dump) -> Result<read::Dump, Failure> {

@@ -72,7 +72,7 @@ impl PageSnapshot {
         if let Some(report) = report_beside(path) {
             return Ok(PageSnapshot::of_file(&report, options)?);
         }
-        let extension = DumpReader::load(path)?.extension;
+        let extension = DumpReader::load_amounts(path)?.extension;
         let mut snapshot =
             PageSnapshot::of_bytes(path.display().to_string(), NO_REPORTS.into(), options)?;
         snapshot.has_reports = false;
