@@ -38,6 +38,7 @@ use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::{Dump, Mode, Sum};
 use graph::Graph;
+use graph::bytes::NodeBytes;
 use graph::dominators::{Dominators, NearestDominators};
 use kinds::Kinds;
 use roots::{RootedGraph, Roots};
@@ -79,7 +80,7 @@ pub struct Retention<'d> {
     dominators: Dominators,
     kinds: Kinds,
     /// By node: its retained size in bytes.
-    retained: Vec<u64>,
+    retained: NodeBytes,
 }
 
 /// The meaning of a number of the graph.
@@ -112,10 +113,8 @@ impl<'d> Retention<'d> {
         ranges.check_words()?;
         let root = u32::try_from(graph.len() - 1).unwrap_or(NONE);
         let nearest = NearestDominators::new(&mut graph, root);
-        let mut sizes: Vec<u64> =
-            dump.blocks.iter().map(|block| block.usable().saturating_mul(block.num)).collect();
-        sizes.resize(graph.len(), 0);
-        let retained = nearest.retained(sizes);
+        let sizes = dump.blocks.iter().map(|block| block.usable().saturating_mul(block.num));
+        let retained = nearest.retained(NodeBytes::new(graph.len(), sizes));
         let dominators = nearest.into_tree();
         let kinds = Kinds::new(&sites);
         Ok(Self { dump, options, ranges, sites, graph, roots, dominators, kinds, retained })
@@ -124,7 +123,7 @@ impl<'d> Retention<'d> {
     /// Returns the bytes of all blocks.
     #[must_use]
     pub fn heap(&self) -> u64 {
-        self.retained[self.root() as usize]
+        self.retained.get(self.root())
     }
 
     /// Returns the blocks from before tracking began or while it was off. No other figure contains
@@ -145,7 +144,7 @@ impl<'d> Retention<'d> {
     #[must_use]
     pub fn retained_by_block(&self, block: usize) -> u64 {
         assert!(block < self.dump.blocks.len(), "the dump has no block {block}");
-        self.retained[block]
+        self.retained.get(u32::try_from(block).unwrap_or(NONE))
     }
 
     fn root(&self) -> u32 {

@@ -3,4 +3,3 @@
 pub(crate) mod block_words;
 pub(crate) mod contents;
 pub(crate) mod scanned;
-mod sums;

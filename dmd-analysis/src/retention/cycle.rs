@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::kinds::frame;
 use super::roots::{ExternalRoot, HandleCount};
-use super::{Retention, Step};
+use super::{NONE, Retention, Step};
 
 /// A group of equal cycles.
 #[derive(Debug, Clone)]
@@ -52,11 +52,12 @@ impl Retention<'_> {
     pub fn cycles(&self) -> Vec<Cycle> {
         let mut alike: FxHashMap<_, Alike> = FxHashMap::default();
         let first = self.dump.blocks.len() + self.roots.statics.len();
-        for (at, cycle) in self.roots.cycles.iter().enumerate() {
+        let nodes = u32::try_from(first).unwrap_or(NONE)..;
+        for ((at, cycle), node) in self.roots.cycles.iter().enumerate().zip(nodes) {
             let key = (cycle.external, cycle.handles, self.cycle_key(at));
             let sum = alike.entry(key).or_insert(Alike { count: 0, retained: 0, first: at });
             sum.count += 1;
-            sum.retained = sum.retained.saturating_add(self.retained[first + at]);
+            sum.retained = sum.retained.saturating_add(self.retained.get(node));
         }
         let mut cycles: Vec<_> = alike.into_iter().collect();
         let order = |handles| match handles {

@@ -3,6 +3,7 @@
 //! The graph of a large scan takes about as much memory as the scan's blocks, so no array is kept
 //! that can be computed again.
 
+pub(crate) mod bytes;
 pub(crate) mod dominators;
 pub(crate) mod paths;
 pub(crate) mod cycles;

@@ -96,7 +96,7 @@ impl Retention<'_> {
             }
             if let Some(group) = group {
                 if above[group] == 0 {
-                    sums[group] = u64::saturating_add(sums[group], self.retained[node as usize]);
+                    sums[group] = u64::saturating_add(sums[group], self.retained.get(node));
                 }
                 above[group] += 1;
             }

@@ -92,7 +92,7 @@ struct Group {
 impl Group {
     fn add(&mut self, node: u32, retention: &Retention<'_>) {
         self.nodes.push(node);
-        self.retained = self.retained.saturating_add(retention.retained[node as usize]);
+        self.retained = self.retained.saturating_add(retention.retained.get(node));
     }
 }
 

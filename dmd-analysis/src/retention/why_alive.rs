@@ -74,7 +74,7 @@ impl Retention<'_> {
         let (retained, dominator, found) = if let [block] = blocks[..] {
             let dominator = self.dominators.parent(block).filter(|&node| node != self.root());
             let dominator = dominator.map(|node| self.step(node));
-            (self.retained[block as usize], dominator, self.paths_to(block, &shortest, options))
+            (self.retained.get(block), dominator, self.paths_to(block, &shortest, options))
         } else {
             let mut is_target = vec![false; self.dump.blocks.len()];
             blocks.iter().for_each(|&block| is_target[block as usize] = true);

@@ -109,7 +109,7 @@ impl<'d> BlockRanges<'d> {
         });
         let mut ranges = Self { dump, order, index: Vec::new(), word: word_size(dump) };
         let starts = (0..dump.blocks.len()).step_by(INDEX_STEP);
-        ranges.index = starts.map(|at| ranges.range(at).start).collect();
+        ranges.index = starts.map(|at| ranges.start(at)).collect();
         Ok(ranges)
     }
 
@@ -134,11 +134,21 @@ impl<'d> BlockRanges<'d> {
 
     /// Returns the addresses of the block at a place in the order of addresses.
     fn range(&self, at: usize) -> BlockRange {
-        let at = self.order.as_ref().map_or(at, |order| order[at] as usize);
+        let at = self.block(at);
         let block = self.dump.blocks.numbers(at);
         let start = block.addr.map_or(0, u64::from);
         let end = start.saturating_add(block.usable().max(1));
         BlockRange { start, end, block: u32::try_from(at).unwrap_or(u32::MAX) }
+    }
+
+    /// Returns the start of the block at a place in the order of addresses.
+    fn start(&self, at: usize) -> u64 {
+        self.dump.blocks.address(self.block(at)).map_or(0, u64::from)
+    }
+
+    /// Returns the block at a place in the order of addresses.
+    fn block(&self, at: usize) -> usize {
+        self.order.as_ref().map_or(at, |order| order[at] as usize)
     }
 
     /// Returns the last block that begins at or before an address.
@@ -148,7 +158,7 @@ impl<'d> BlockRanges<'d> {
         let mut end = self.dump.blocks.len().min(first + INDEX_STEP);
         while end - first > 1 {
             let middle = first.midpoint(end);
-            if self.range(middle).start <= address {
+            if self.start(middle) <= address {
                 first = middle;
             } else {
                 end = middle;

@@ -1,36 +1,44 @@
-//! The blocks of a dump in 16 bytes each, since a scan of a big heap has many millions of them.
+//! The blocks of a dump in 8 bytes each, since a scan of a big heap has many millions of them.
+//!
+//! A block is the index of its shape, which it has in common with others, and the distance of its
+//! address from that of a block nearby.
+
+mod addresses;
 
 use std::num::NonZeroU64;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use self::addresses::Addresses;
 use super::{Block, BlockKind};
 
 /// The blocks of a dump, in the order of the file.
 #[derive(Debug, Clone, Default)]
 pub struct BlockList {
-    entries: Vec<Entry>,
-    kinds: Vec<BlockKind>,
+    /// The index of the shape of each entry.
+    entries: Vec<u32>,
+    addresses: Addresses,
     /// The number of equal blocks of each entry. Entries behind its end are one block each.
     counts: Vec<u64>,
-    /// The numbers of blocks that do not fit into an entry, by index.
-    large: FxHashMap<usize, Numbers>,
+    shapes: Vec<Shape>,
+    /// The indices of shapes, at most [`MOST_KNOWN`].
+    known: FxHashMap<Shape, u32>,
+    kinds: Vec<BlockKind>,
 }
 
-/// A block, packed. If the requested bytes are [`LARGE`], its numbers are in [`BlockList::large`].
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    /// The address, which is 0 if it is not known; above it the slop bytes.
-    address_and_slop: u64,
-    /// The requested bytes.
-    req: u32,
-    /// The index of its kind.
+/// The sizes and the kind of blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Shape {
+    req: u64,
+    slop: u64,
+    /// The index of the kind.
     kind: u32,
 }
 
-const LARGE: u32 = u32::MAX;
-const ADDRESS_BITS: u32 = 48;
+/// The most shapes that are recognised: with more, all are forgotten, and the next block of each
+/// shape adds it once more. So a dump whose blocks are all different takes little more memory.
+const MOST_KNOWN: usize = 1 << 17;
 
 /// The numbers of a block: see [`Block`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,24 +53,6 @@ impl Numbers {
     #[inline]
     pub(crate) fn usable(&self) -> u64 {
         self.req.saturating_add(self.slop)
-    }
-}
-
-impl Entry {
-    /// Packs a block. Returns `None` if its numbers do not fit.
-    fn new(Numbers { req, slop, addr }: Numbers, kind: u32) -> Option<Self> {
-        let address = addr.map_or(0, NonZeroU64::get);
-        let req = u32::try_from(req).ok().filter(|req| *req != LARGE)?;
-        let fits = address >> ADDRESS_BITS == 0 && slop >> (u64::BITS - ADDRESS_BITS) == 0;
-        fits.then_some(Entry { address_and_slop: address | slop << ADDRESS_BITS, req, kind })
-    }
-
-    fn numbers(self) -> Numbers {
-        Numbers {
-            req: self.req.into(),
-            slop: self.address_and_slop >> ADDRESS_BITS,
-            addr: NonZeroU64::new(self.address_and_slop & ((1 << ADDRESS_BITS) - 1)),
-        }
     }
 }
 
@@ -82,10 +72,9 @@ impl BlockList {
     /// Returns the block with this index; `None` if there is none.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Block<'_>> {
-        let entry = self.entries.get(index)?;
-        let Numbers { req, slop, addr } = self.numbers_of(index, *entry);
-        let num = self.counts.get(index).copied().unwrap_or(1);
-        Some(Block { req, slop, num, addr, kind: &self.kinds[entry.kind as usize] })
+        let Shape { req, slop, kind } = self.shape(index)?;
+        let (num, addr) = (self.num(index), self.address(index));
+        Some(Block { req, slop, num, addr, kind: &self.kinds[kind as usize] })
     }
 
     /// Returns the block with this index.
@@ -108,13 +97,30 @@ impl BlockList {
     /// If there is none.
     #[inline]
     pub(crate) fn numbers(&self, index: usize) -> Numbers {
-        self.numbers_of(index, self.entries[index])
+        let Shape { req, slop, kind: _ } = self.shapes[self.entries[index] as usize];
+        Numbers { req, slop, addr: self.address(index) }
+    }
+
+    /// Returns the address of the block with this index, if it is known.
+    #[inline]
+    pub(crate) fn address(&self, index: usize) -> Option<NonZeroU64> {
+        self.addresses.get(index)
+    }
+
+    /// Returns the index of a block's kind, and the number of equal blocks; `None` if there is no
+    /// such block.
+    pub(crate) fn kind_and_num(&self, index: usize) -> Option<(u32, u64)> {
+        Some((self.shape(index)?.kind, self.num(index)))
     }
 
     #[inline]
-    fn numbers_of(&self, index: usize, entry: Entry) -> Numbers {
-        let large = if entry.req == LARGE { self.large.get(&index).copied() } else { None };
-        large.unwrap_or_else(|| entry.numbers())
+    fn shape(&self, index: usize) -> Option<Shape> {
+        Some(self.shapes[*self.entries.get(index)? as usize])
+    }
+
+    #[inline]
+    fn num(&self, index: usize) -> u64 {
+        self.counts.get(index).copied().unwrap_or(1)
     }
 
     /// Returns the blocks in their order.
@@ -133,24 +139,49 @@ impl BlockList {
 
     /// Adds so many equal blocks of a kind, as one entry.
     pub(crate) fn push(&mut self, numbers: Numbers, num: u64, kind: u32) {
-        let index = self.entries.len();
-        let entry = Entry::new(numbers, kind).unwrap_or_else(|| {
-            self.large.insert(index, numbers);
-            Entry { address_and_slop: 0, req: LARGE, kind }
-        });
-        self.entries.push(entry);
-        if num != 1 {
-            self.counts.resize(index, 1);
-            self.counts.push(num);
-        }
+        let shape = self.add_shape(numbers, kind);
+        self.push_entry(shape, numbers.addr, num);
     }
 
-    /// Adds so many blocks to those of an entry.
-    pub(crate) fn add(&mut self, index: usize, num: u64) {
+    /// Adds so many blocks of a kind to those of the same sizes and the same kind, without their
+    /// addresses. Other blocks are never added as entries of their own.
+    pub(crate) fn add_up(&mut self, numbers: Numbers, num: u64, kind: u32) {
+        // Each entry has a shape of its own, so that their indices are equal.
+        let shape = self.add_shape(numbers, kind);
+        let index = shape as usize;
+        if index == self.len() {
+            return self.push_entry(shape, None, num);
+        }
         if self.counts.len() <= index {
             self.counts.resize(index + 1, 1);
         }
         self.counts[index] = self.counts[index].saturating_add(num);
+    }
+
+    /// Returns the index of a shape, which is added if it is not known.
+    fn add_shape(&mut self, Numbers { req, slop, addr: _ }: Numbers, kind: u32) -> u32 {
+        let shape = Shape { req, slop, kind };
+        if let Some(known) = self.known.get(&shape) {
+            return *known;
+        }
+        if self.known.len() == MOST_KNOWN {
+            self.known.clear();
+        }
+        // A block takes several bytes of a dump, so there are fewer.
+        let index = u32::try_from(self.shapes.len()).expect("a dump has less than 2^32 blocks");
+        self.known.insert(shape, index);
+        self.shapes.push(shape);
+        index
+    }
+
+    fn push_entry(&mut self, shape: u32, addr: Option<NonZeroU64>, num: u64) {
+        let index = self.entries.len();
+        self.entries.push(shape);
+        self.addresses.push(index, addr);
+        if num != 1 {
+            self.counts.resize(index, 1);
+            self.counts.push(num);
+        }
     }
 
     /// Returns a list of the blocks for which `keeps` returns `true`.
@@ -158,8 +189,9 @@ impl BlockList {
         let mut kept = self.without_blocks();
         for (index, block) in self.iter().enumerate() {
             if keeps(index, &block) {
+                let kind = self.shapes[self.entries[index] as usize].kind;
                 let Block { req, slop, num, addr, kind: _ } = block;
-                kept.push(Numbers { req, slop, addr }, num, self.entries[index].kind);
+                kept.push(Numbers { req, slop, addr }, num, kind);
             }
         }
         kept
@@ -168,13 +200,6 @@ impl BlockList {
     /// Returns a list with the same kinds and no block.
     pub(crate) fn without_blocks(&self) -> Self {
         BlockList { kinds: self.kinds.clone(), ..BlockList::default() }
-    }
-
-    /// Returns the index of a block's kind, and the number of equal blocks; `None` if there is no
-    /// such block.
-    pub(crate) fn kind_and_num(&self, index: usize) -> Option<(u32, u64)> {
-        let kind = self.entries.get(index)?.kind;
-        Some((kind, self.counts.get(index).copied().unwrap_or(1)))
     }
 }
 
@@ -214,7 +239,6 @@ mod tests {
 
     #[test]
     fn blocks_of_all_sizes_are_as_they_were_pushed() {
-        const _: () = assert!(size_of::<Entry>() == 16);
         let addresses = [0, 0x10, (1 << 48) - 16, 1 << 48, u64::MAX];
         let sizes = [0, 1, u64::from(u32::MAX) - 1, u64::from(u32::MAX), u64::MAX];
         let slops = [0, (1 << 16) - 1, 1 << 16, u64::MAX];
@@ -241,5 +265,34 @@ mod tests {
         let expected: Vec<_> = pushed.iter().copied().skip(1).step_by(2).collect();
         assert_eq!(all(&odd), expected);
         assert!(list.get(pushed.len()).is_none() && list.without_blocks().is_empty());
+    }
+
+    #[test]
+    fn alike_blocks_are_one_entry_until_their_shape_is_forgotten() {
+        let mut list = BlockList::default();
+        let kinds = [1, 2].map(|thread| {
+            list.add_kind(BlockKind { thread: Some(thread), ..BlockKind::default() })
+        });
+        let mut add = |req: u64, slop: u64, num: u64, kind: usize| {
+            let addr = NonZeroU64::new(1 + req);
+            list.add_up(Numbers { req, slop, addr }, num, kinds[kind]);
+        };
+        for _ in 0..3 {
+            add(40, 0, 1, 0);
+            add(40, 8, 1, 0);
+            add(40, 0, 2, 1);
+        }
+        // These take all places but three, and the next one makes room.
+        let others = 100..100 + MOST_KNOWN as u64 - 3;
+        others.clone().for_each(|req| add(req, 0, 1, 0));
+        add(40, 8, 5, 0);
+        add(7, 7, 1, 0);
+        add(40, 8, 1, 0);
+        let all: Vec<_> = list.iter().map(|of| (of.req, of.slop, of.num, of.kind.thread)).collect();
+        assert_eq!(all[..3], [(40, 0, 3, Some(1)), (40, 8, 8, Some(1)), (40, 0, 6, Some(2))]);
+        assert_eq!(all[3..MOST_KNOWN].len(), others.count());
+        assert!(all[3..MOST_KNOWN].iter().all(|of| of.2 == 1));
+        assert_eq!(all[MOST_KNOWN..], [(7, 7, 1, Some(1)), (40, 8, 1, Some(1))]);
+        assert!(list.iter().all(|block| block.addr.is_none()));
     }
 }

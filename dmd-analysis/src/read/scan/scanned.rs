@@ -9,7 +9,6 @@ use std::num::NonZeroU64;
 
 use super::block_words::{BlockWords, FileWords};
 use super::contents::{ContentsTable, WholeContents};
-use super::sums::Sums;
 use crate::read::block::list::Numbers;
 use crate::read::error::ReadError;
 use crate::read::input::Input;
@@ -242,7 +241,6 @@ pub(crate) fn read(
         Kept::WordsInFile(_) => WholeContents::new(first, WORD),
         Kept::InMemory | Kept::Sums => WholeContents::new(0, 1),
     };
-    let mut sums = Sums::default();
     while let Some(block) = blocks.next()? {
         match kept {
             Kept::InMemory => {
@@ -259,7 +257,7 @@ pub(crate) fn read(
         let (kind, num) = kinds.kind_and_num(kind).ok_or_else(|| blocks.damaged())?;
         let numbers = Numbers { req, slop, addr: NonZeroU64::new(address) };
         match kept {
-            Kept::Sums => sums.add(&mut dump.blocks, numbers, num, kind),
+            Kept::Sums => dump.blocks.add_up(numbers, num, kind),
             _ => dump.blocks.push(numbers, num, kind),
         }
     }

@@ -5,6 +5,7 @@
 //! subtree. The simple form of the algorithm takes O(m log n) for every graph: "A fast algorithm
 //! for finding dominators in a flowgraph", TOPLAS 1979.
 
+use super::bytes::NodeBytes;
 use super::{Graph, NONE, Neighbours};
 
 /// The nearest dominator of each node, in the order of a walk from the root.
@@ -46,11 +47,9 @@ impl NearestDominators {
     }
 
     /// Returns for each node the sum of these sizes over the nodes that it dominates, with its own.
-    pub(crate) fn retained(&self, mut sizes: Vec<u64>) -> Vec<u64> {
+    pub(crate) fn retained(&self, mut sizes: NodeBytes) -> NodeBytes {
         for (&node, &nearest) in self.order.iter().zip(&self.nearest).skip(1).rev() {
-            let size = sizes[node as usize];
-            let sum = &mut sizes[self.order[nearest as usize] as usize];
-            *sum = sum.saturating_add(size);
+            sizes.add(self.order[nearest as usize], sizes.get(node));
         }
         sizes
     }
