@@ -143,8 +143,8 @@ impl BlockList {
         self.push_entry(shape, numbers.addr, num);
     }
 
-    /// Adds so many blocks of a kind to those of the same sizes and the same kind, without their
-    /// addresses. Other blocks are never added as entries of their own.
+    /// Adds so many blocks to the entry of alike ones: of the same sizes and the same kind. Their
+    /// addresses are lost. A list has either such entries alone, or none of them.
     pub(crate) fn add_up(&mut self, numbers: Numbers, num: u64, kind: u32) {
         // Each entry has a shape of its own, so that their indices are equal.
         let shape = self.add_shape(numbers, kind);
