@@ -180,7 +180,7 @@ impl Heap {
             (Mode::Cumulative, None) => Amounts::Allocated,
             _ => Amounts::Live,
         };
-        for block in &dump.blocks {
+        for block in dump.blocks.added_up() {
             let class = analysis::class(mode, dump.reports(&block));
             if options.only.is_none_or(|only| only == class) {
                 builder.add(&block, class, amounts);

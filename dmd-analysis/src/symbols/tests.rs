@@ -40,15 +40,17 @@ fn mapped() -> std::ops::Range<usize> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let own: Vec<&str> = maps.lines().filter(|line| line.ends_with(&program())).collect();
     let code = own.iter().position(|line| line.contains(" r-xp ")).unwrap();
-    let first = own[..=code].iter().rposition(|line| line.contains(" 00000000 ")).unwrap();
+    let is_start = |line: &&str| line.contains(" 00000000 ");
+    let first = own[..=code].iter().rposition(is_start).unwrap();
     let range = |line: &str| {
         let (start, rest) = line.split_once('-').unwrap();
         let end = rest.split(' ').next().unwrap();
         usize::from_str_radix(start, 16).unwrap()..usize::from_str_radix(end, 16).unwrap()
     };
-    let mut ranges = own[first..].iter().map(|line| range(line));
-    let first = ranges.next().unwrap();
-    ranges.fold(first, |all, next| if next.start == all.end { all.start..next.end } else { all })
+    // Between two segments may be pages of neither.
+    let further = own[first + 1..].iter().take_while(|line| !is_start(line));
+    let last = further.last().unwrap();
+    range(own[first]).start..range(last).end
 }
 
 /// Returns a dump of one block whose stack has these addresses.

@@ -129,6 +129,23 @@ impl BlockList {
         Blocks { list: self, rest: 0..self.len() }
     }
 
+    /// Returns the blocks with those of the same sizes and the same kind as one, without addresses,
+    /// in the order of the first of each.
+    pub(crate) fn added_up(&self) -> impl Iterator<Item = Block<'_>> {
+        let mut nums = vec![0_u64; self.shapes.len()];
+        for (index, shape) in self.entries.iter().enumerate() {
+            let sum = &mut nums[*shape as usize];
+            *sum = sum.saturating_add(self.num(index));
+        }
+        self.shapes.iter().zip(nums).map(|(&Shape { req, slop, kind }, num)| Block {
+            req,
+            slop,
+            num,
+            addr: None,
+            kind: &self.kinds[kind as usize],
+        })
+    }
+
     /// Adds a kind of blocks, unless it is the last one. Returns its index.
     pub(crate) fn add_kind(&mut self, kind: BlockKind) -> u32 {
         if self.kinds.last() != Some(&kind) {
@@ -245,13 +262,13 @@ mod tests {
         let kinds = [None, Some(3), Some(3), None]
             .map(|thread| BlockKind { thread, ..BlockKind::default() });
         let mut list = BlockList::default();
+        let numbers = kinds.clone().map(|kind| list.add_kind(kind));
         let mut pushed = Vec::new();
         for addr in addresses.map(NonZeroU64::new) {
             for req in sizes {
-                for (slop, kind) in slops.into_iter().zip(&kinds) {
+                for (slop, (kind, number)) in slops.into_iter().zip(kinds.iter().zip(&numbers)) {
                     let num = if slop == 1 << 16 { 7 } else { 1 };
-                    let number = list.add_kind(kind.clone());
-                    list.push(Numbers { req, slop, addr }, num, number);
+                    list.push(Numbers { req, slop, addr }, num, *number);
                     pushed.push((req, slop, num, addr, kind.thread));
                 }
             }
@@ -261,6 +278,15 @@ mod tests {
         };
         assert_eq!(all(&list), pushed);
         assert_eq!((list.len(), list.iter().len()), (pushed.len(), pushed.len()));
+        let mut sums = std::collections::BTreeMap::new();
+        for (req, slop, num, _, thread) in &pushed {
+            *sums.entry((*req, *slop, *thread)).or_default() += num;
+        }
+        let added: Vec<_> = list.added_up().collect();
+        assert_eq!(added.len(), sums.len());
+        for of in added {
+            assert_eq!((of.num, of.addr), (sums[&(of.req, of.slop, of.kind.thread)], None));
+        }
         let odd = list.filtered(|index, _| index % 2 == 1);
         let expected: Vec<_> = pushed.iter().copied().skip(1).step_by(2).collect();
         assert_eq!(all(&odd), expected);
