@@ -129,8 +129,8 @@ impl BlockList {
         Blocks { list: self, rest: 0..self.len() }
     }
 
-    /// Returns the blocks with those of the same sizes and the same kind as one, without addresses,
-    /// in the order of the first of each.
+    /// Returns the blocks, with alike ones (of the same sizes and kind) as one without an address.
+    /// They come in the order of their first ones.
     pub(crate) fn added_up(&self) -> impl Iterator<Item = Block<'_>> {
         let mut nums = vec![0_u64; self.shapes.len()];
         for (index, shape) in self.entries.iter().enumerate() {
