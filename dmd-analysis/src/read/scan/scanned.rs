@@ -223,8 +223,8 @@ pub(crate) enum Kept {
     Sums,
 }
 
-/// Replaces the kinds of blocks, which the dump has so far, by this many blocks, of which the first
-/// begins at an offset in the file.
+/// Replaces the kinds of blocks, which the dump has so far, by `count` blocks. The first one begins
+/// in the file at the offset `first`.
 pub(crate) fn read(
     dump: &mut Dump,
     count: u64,

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 /// A number of bytes for each node. Few nodes retain more than 4 GiB.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct NodeBytes {
     /// By node: its bytes, or [`LARGE`].
     small: Vec<u32>,
