@@ -19,14 +19,15 @@ const PATHS: usize = 512;
 /// The number of blocks replaced at the end of each path.
 const PER_PATH: u32 = 4;
 
-/// The live blocks and the random numbers.
-pub(crate) struct Heap {
+/// The live blocks and the random numbers. For each replaced block, `IDLE` steps of idle work are
+/// done.
+pub(crate) struct Heap<const IDLE: u32> {
     blocks: Vec<Vec<u8>>,
     paths: Vec<u64>,
     numbers: Numbers,
 }
 
-impl Heap {
+impl<const IDLE: u32> Heap<IDLE> {
     /// Returns a heap of that many blocks.
     pub(crate) fn new(live: usize, seed: u64) -> Self {
         let mut numbers = Numbers::new(seed);
@@ -43,7 +44,7 @@ impl Heap {
         let mut sum = 0_u64;
         for _ in 0..operations / u64::from(PER_PATH) {
             let path = self.paths[self.numbers.index(PATHS)];
-            sum = sum.wrapping_add(go::<0>(self, path, DEPTH));
+            sum = sum.wrapping_add(go::<0, IDLE>(self, path, DEPTH));
         }
         sum
     }
@@ -56,26 +57,40 @@ impl Heap {
 
     #[inline(never)]
     fn replace(&mut self) -> u64 {
-        let mut sum = 0;
+        let mut sum = 0_u64;
         for _ in 0..PER_PATH {
             let slot = self.numbers.index(self.blocks.len());
+            sum ^= idle::<IDLE>();
             let block = self.block(slot);
-            sum += self.blocks[slot].capacity() as u64;
+            sum = sum.wrapping_add(self.blocks[slot].capacity() as u64);
             self.blocks[slot] = block;
         }
         sum
     }
 }
 
+/// Does idle work: instructions that use no memory, 14 in a step.
+#[inline(always)]
+fn idle<const STEPS: u32>() -> u64 {
+    if STEPS == 0 {
+        return 0;
+    }
+    let mut words = black_box([1_u64, 2, 3, 4]);
+    for step in 0..u64::from(STEPS) {
+        words = words.map(|word| word.rotate_left(7).wrapping_add(step));
+    }
+    words.into_iter().fold(0, |all, word| all ^ word)
+}
+
 /// One of four functions that call each other; the path chooses one at every step.
 #[inline(never)]
-fn go<const TURN: u64>(heap: &mut Heap, path: u64, depth: u32) -> u64 {
+fn go<const TURN: u64, const IDLE: u32>(heap: &mut Heap<IDLE>, path: u64, depth: u32) -> u64 {
     let below = match (depth, path & 3) {
         (0, _) => heap.replace(),
-        (_, 0) => go::<0>(heap, path >> 2, depth - 1),
-        (_, 1) => go::<1>(heap, path >> 2, depth - 1),
-        (_, 2) => go::<2>(heap, path >> 2, depth - 1),
-        _ => go::<3>(heap, path >> 2, depth - 1),
+        (_, 0) => go::<0, IDLE>(heap, path >> 2, depth - 1),
+        (_, 1) => go::<1, IDLE>(heap, path >> 2, depth - 1),
+        (_, 2) => go::<2, IDLE>(heap, path >> 2, depth - 1),
+        _ => go::<3, IDLE>(heap, path >> 2, depth - 1),
     };
     // Work after the call: without it the compiler would turn the call into a jump, without a
     // frame.

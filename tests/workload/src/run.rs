@@ -2,6 +2,8 @@
 //!
 //! * `churn OPERATIONS THREADS [LIVE]`: replaces live blocks at random, 200,000 by default, on all
 //!   threads together. Prints two times.
+//! * `idle INSTRUCTIONS OPERATIONS THREADS [LIVE]`: does the same, and for each replaced block about
+//!   900 or 1250 further instructions, which use no memory. Prints two times.
 //! * `json FILE`: parses the file and drops it. Prints two times.
 //! * `maps ROUNDS`: uses JSON, maps and shared nodes. Prints two times.
 //! * `live BLOCKS`: makes that many blocks of 64 bytes. Prints the bytes of memory for each.
@@ -21,6 +23,9 @@ use crate::{json, live, maps, processor};
 
 const LIVE: usize = 200_000;
 
+const USAGE: &str = "churn OPERATIONS THREADS, idle 900 OPERATIONS THREADS, json FILE, maps ROUNDS, \
+                     or live BLOCKS";
+
 /// Runs the command line.
 ///
 /// # Errors
@@ -30,15 +35,13 @@ pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let answer = match words[..] {
-        ["churn", operations, "1"] => in_words(churn(operations.parse()?, LIVE)?),
-        ["churn", operations, "1", live] => in_words(churn(operations.parse()?, live.parse()?)?),
-        ["churn", operations, threads] => {
-            in_words(churn_at_once(operations.parse()?, threads.parse()?)?)
-        }
+        ["churn", ref amount @ ..] => in_words(churn::<0>(amount)?),
+        ["idle", "900", ref amount @ ..] => in_words(churn::<62>(amount)?),
+        ["idle", "1250", ref amount @ ..] => in_words(churn::<86>(amount)?),
         ["json", file] => in_words(parse(&std::fs::read_to_string(file)?)?),
         ["maps", rounds] => in_words(fill_maps(rounds.parse()?)?),
         ["live", blocks] => format!("{:.2}", live::bytes_per_block(blocks.parse()?)?),
-        _ => return Err("churn OPERATIONS THREADS, json FILE, maps ROUNDS, or live BLOCKS".into()),
+        _ => return Err(USAGE.into()),
     };
     Ok(writeln!(io::stdout(), "{answer}")?)
 }
@@ -57,20 +60,30 @@ fn timed<T>(work: impl FnOnce() -> T) -> io::Result<(T, Times)> {
     Ok((result, (processor, wall.elapsed())))
 }
 
-fn churn(operations: u64, live: usize) -> io::Result<Times> {
+/// Replaces blocks: OPERATIONS THREADS [LIVE].
+fn churn<const IDLE: u32>(amount: &[&str]) -> Result<Times, Box<dyn Error + Send + Sync>> {
+    Ok(match *amount {
+        [operations, "1"] => churn_alone::<IDLE>(operations.parse()?, LIVE)?,
+        [operations, "1", live] => churn_alone::<IDLE>(operations.parse()?, live.parse()?)?,
+        [operations, threads] => churn_at_once::<IDLE>(operations.parse()?, threads.parse()?)?,
+        _ => return Err(USAGE.into()),
+    })
+}
+
+fn churn_alone<const IDLE: u32>(operations: u64, live: usize) -> io::Result<Times> {
     processor::pin(0)?;
-    let mut heap = Heap::new(live, 1);
+    let mut heap = Heap::<IDLE>::new(live, 1);
     Ok(timed(|| heap.churn(operations))?.1)
 }
 
 /// Runs all threads together. It takes the time of the last to finish. Two have a processor each;
 /// more share all processors evenly.
-fn churn_at_once(operations: u64, threads: usize) -> io::Result<Times> {
+fn churn_at_once<const IDLE: u32>(operations: u64, threads: usize) -> io::Result<Times> {
     let ready = Barrier::new(threads);
     let processors = if threads > 2 { processor::count()? } else { threads };
     let work = |number: usize| -> io::Result<Times> {
         processor::pin(number % processors)?;
-        let mut heap = Heap::new(LIVE / threads, 1 + number as u64);
+        let mut heap = Heap::<IDLE>::new(LIVE / threads, 1 + number as u64);
         ready.wait();
         Ok(timed(|| heap.churn(operations / threads as u64))?.1)
     };

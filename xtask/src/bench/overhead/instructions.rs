@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::programs::Programs;
 use super::rounds::Effort;
-use super::variants::{FULL, Kind, Program, VARIANTS};
+use super::variants::{FULL, IDLE, Kind, Program, VARIANTS};
 use crate::bench::figure::Figure;
 use crate::bench::process;
 use crate::failure::Failure;
@@ -27,12 +27,14 @@ const WITHOUT_CLOCK: (&str, &str) =
     ("_RJEM_MALLOC_CONF", "experimental_tcache_gc:false,dirty_decay_ms:-1,muzzy_decay_ms:-1");
 
 /// The variants that are counted, and the most instructions that each may add.
-const COUNTED: [(&str, Option<f64>); 14] = [
+const COUNTED: [(&str, Option<f64>); 16] = [
     ("asleep", Some(40.0)),
     ("profile at 512 KiB", Some(70.0)),
     ("no stacks", Some(120.0)),
     (FULL[0], Some(900.0)),
     (FULL[1], Some(1300.0)),
+    (IDLE[0], None),
+    (IDLE[1], None),
     ("partial stacks", None),
     ("jemalloc: asleep", Some(40.0)),
     ("jemalloc: profile at 512 KiB", Some(70.0)),
@@ -89,15 +91,20 @@ fn per_operation(
     operations: Range<u32>,
 ) -> Result<f64, String> {
     let path = programs.of(program, Kind::Churn(1)).ok_or("there is no such program")??;
-    let before = count(path, variable, operations.start)?;
-    let after = count(path, variable, operations.end)?;
+    let before = count(path, program, variable, operations.start)?;
+    let after = count(path, program, variable, operations.end)?;
     Ok((after - before) / f64::from(operations.end - operations.start))
 }
 
 /// Returns the number of instructions of a whole run.
-fn count(path: &Path, variable: Option<(&str, &str)>, operations: u32) -> Result<f64, String> {
+fn count(
+    path: &Path,
+    program: Program,
+    variable: Option<(&str, &str)>,
+    operations: u32,
+) -> Result<f64, String> {
     process::instructions(path, |command| {
-        command.args(["churn", &operations.to_string(), "1", LIVE]);
+        command.args(program.churn()).args([&operations.to_string(), "1", LIVE]);
         command.env_remove("DMD").envs([WITHOUT_CLOCK]).envs(variable);
     })
 }

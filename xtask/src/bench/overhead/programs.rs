@@ -36,6 +36,8 @@ impl Programs {
         let profiler = peers.peer("jemalloc");
         let workload = BTreeMap::from([
             (Program::System, Ok(system.clone())),
+            (Program::Idle(900), Ok(system.clone())),
+            (Program::Idle(1250), Ok(system.clone())),
             (Program::Jemalloc, over("workload-jemalloc", "jemalloc")),
             (Program::Mimalloc, over("workload-mimalloc", "mimalloc")),
             (Program::Dmd, Ok(plain.ours("workload-dmd", &[])?)),

@@ -151,7 +151,8 @@ impl Run {
             Kind::Churn(threads) => {
                 // Each of many threads sees all stacks, for the first time, in its own share.
                 let operations = part(effort.operations) * (threads as u64 / 8).max(1);
-                command.args(["churn", &operations.to_string(), &threads.to_string()])
+                command.args(self.program.churn());
+                command.args([operations.to_string(), threads.to_string()])
             }
             Kind::Json => command.arg("json").arg(&files.json[usize::from(self.is_tenth)]),
             Kind::Maps => command.args(["maps", &part(effort.maps).to_string()]),

@@ -56,6 +56,9 @@ pub(crate) struct Variant {
 impl Variant {
     /// Returns whether it does this work.
     pub(crate) fn does(&self, kind: Kind) -> bool {
+        if let Program::Idle(_) = self.program {
+            return matches!(kind, Kind::Churn(1 | 2));
+        }
         let is_own = matches!(self.program, Program::Dmd | Program::FramePointers);
         !kind.is_crowded() || is_own && self.targets.is_some()
     }
@@ -86,6 +89,9 @@ pub(crate) enum Program {
     System,
     Jemalloc,
     Mimalloc,
+    /// The system's allocator, and about so many further instructions for each replaced block,
+    /// which use no memory.
+    Idle(u32),
     /// With DMD, in cargo's default build.
     Dmd,
     /// With DMD, built with frame pointers.
@@ -105,8 +111,21 @@ pub(crate) enum Program {
     Heaptrack,
 }
 
+impl Program {
+    /// Returns the first words of the command line that replaces blocks.
+    pub(crate) fn churn(self) -> Vec<String> {
+        match self {
+            Program::Idle(instructions) => vec!["idle".to_owned(), instructions.to_string()],
+            _ => vec!["churn".to_owned()],
+        }
+    }
+}
+
 /// Every block with full stacks, in the two builds: these are compared with the peers.
 pub(crate) const FULL: [&str; 2] = ["full stacks, frame pointers", "full stacks, default build"];
+/// What as many instructions as full stacks add cost if they use no memory. What full stacks take
+/// beyond it, they wait for memory or for each other.
+pub(crate) const IDLE: [&str; 2] = ["900 idle instructions", "1,250 idle instructions"];
 pub(crate) const HEAPTRACK: &str = "heaptrack, recording (wall) *";
 pub(crate) const DHAT_ALL: &str = "dhat, all frames *";
 pub(crate) const HEAPSCOPE: &str = "heapscope, frame pointers *";
@@ -116,7 +135,7 @@ const PROFILE: Option<&str> = Some("--mode=profile --sample-bytes=524288");
 const NO_STACKS: Option<&str> = Some("--stacks=none");
 const FULL_STACKS: Option<&str> = Some("--stacks=full");
 
-pub(crate) const VARIANTS: [Variant; 24] = [
+pub(crate) const VARIANTS: [Variant; 26] = [
     ours("asleep", None, Some([1.03, 1.05, 1.05]), Size::Fine),
     ours("profile at 512 KiB", PROFILE, Some([1.08, 1.10, 1.06]), Size::Fine),
     ours("profile at 64 KiB", Some("--mode=profile --sample-bytes=65536"), None, Size::Fine),
@@ -127,6 +146,8 @@ pub(crate) const VARIANTS: [Variant; 24] = [
         ..ours(FULL[0], FULL_STACKS, Some([1.3, 1.8, 1.2]), Size::Fine)
     },
     ours(FULL[1], FULL_STACKS, Some([1.45, 2.3, 1.5]), Size::Fine),
+    peer(IDLE[0], Program::Idle(900), None, Size::Fine),
+    peer(IDLE[1], Program::Idle(1250), None, Size::Fine),
     on(Program::DmdJemalloc, "jemalloc: asleep", None, Some(1.05)),
     on(Program::DmdJemalloc, "jemalloc: profile at 512 KiB", PROFILE, Some(1.14)),
     on(Program::DmdJemalloc, "jemalloc: no stacks", NO_STACKS, Some(1.4)),
