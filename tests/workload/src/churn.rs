@@ -69,7 +69,7 @@ impl<const IDLE: u32> Heap<IDLE> {
     }
 }
 
-/// Does idle work: instructions that use no memory, 14 in a step.
+/// Does idle work: instructions that only compute, 14 in a step.
 #[inline(always)]
 fn idle<const STEPS: u32>() -> u64 {
     if STEPS == 0 {

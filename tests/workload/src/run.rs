@@ -2,8 +2,8 @@
 //!
 //! * `churn OPERATIONS THREADS [LIVE]`: replaces live blocks at random, 200,000 by default, on all
 //!   threads together. Prints two times.
-//! * `idle INSTRUCTIONS OPERATIONS THREADS [LIVE]`: does the same, and for each replaced block about
-//!   900 or 1250 further instructions, which use no memory. Prints two times.
+//! * `idle INSTRUCTIONS OPERATIONS THREADS [LIVE]`: does the same, and for each replaced block some
+//!   900 or 1250 further instructions, which only compute. Prints two times.
 //! * `json FILE`: parses the file and drops it. Prints two times.
 //! * `maps ROUNDS`: uses JSON, maps and shared nodes. Prints two times.
 //! * `live BLOCKS`: makes that many blocks of 64 bytes. Prints the bytes of memory for each.

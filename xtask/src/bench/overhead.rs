@@ -15,7 +15,7 @@ use std::io::Write;
 
 use self::programs::{Files, Programs};
 use self::rounds::{Effort, OfVariant};
-use self::variants::{Kind, Variant, WORKS, Work};
+use self::variants::{ALLOWED, Kind, Variant, WORKS, Work};
 use crate::bench::figure::{Figure, lines, table};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -78,8 +78,6 @@ fn work_figures(work: &Work, times: &[OfVariant], on_two: &[OfVariant]) -> Secti
 
 /// Returns by how much the ratio of a variant is larger than on two threads.
 fn crowded(of_variant: &OfVariant, on_two: &[OfVariant]) -> Figure {
-    /// The room for noise.
-    const ALLOWED: f64 = 1.05;
     let variant = of_variant.variant.name;
     let name = format!("{variant} / on 2");
     let two = on_two.iter().find(|two| two.variant.name == variant);

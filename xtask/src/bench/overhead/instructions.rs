@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::programs::Programs;
 use super::rounds::Effort;
-use super::variants::{FULL, IDLE, Kind, Program, VARIANTS};
+use super::variants::{ALLOWED, FULL, IDLE, JEMALLOC_FULL, Kind, Program, VARIANTS, Variant};
 use crate::bench::figure::Figure;
 use crate::bench::process;
 use crate::failure::Failure;
@@ -20,6 +20,14 @@ const KNOWN: u32 = 100_000;
 
 /// The number of live blocks. Few, since caches do not matter here and valgrind is slow.
 const LIVE: &str = "5000";
+
+/// The number of blocks that each of several threads replaces before further ones are counted. With
+/// 64 threads the cache of stacks has grown by then.
+const KNOWN_OF_THREAD: u32 = 40_000;
+
+/// The number of blocks of each of several threads that are counted. Many, since threads that take
+/// turns in another order have other counts before.
+const COUNTED_OF_THREAD: u32 = 50_000;
 
 /// Without this jemalloc empties its caches and gives pages back by the clock, and no two counts
 /// are the same.
@@ -39,7 +47,7 @@ const COUNTED: [(&str, Option<f64>); 16] = [
     ("jemalloc: asleep", Some(40.0)),
     ("jemalloc: profile at 512 KiB", Some(70.0)),
     ("jemalloc: no stacks", Some(120.0)),
-    ("jemalloc: full stacks", Some(1300.0)),
+    (JEMALLOC_FULL, Some(1300.0)),
     ("mimalloc: asleep", Some(40.0)),
     ("mimalloc: profile at 512 KiB", Some(70.0)),
     ("mimalloc: no stacks", Some(120.0)),
@@ -49,31 +57,52 @@ const COUNTED: [(&str, Option<f64>); 16] = [
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
     let mut bases = BTreeMap::new();
     let mut figures = Vec::new();
-    let counted = |name: &str, operations: Range<u32>| {
-        let variant = VARIANTS.iter().find(|variant| variant.name == name)?;
-        let with = per_operation(programs, variant.program, variant.variable, operations.clone());
-        let alone = per_operation(programs, variant.base(), None, operations);
-        Some(with.and_then(|with| Ok(with - alone?)))
-    };
     for (name, target) in COUNTED {
         let Some(variant) = VARIANTS.iter().find(|variant| variant.name == name) else { continue };
         let base = bases.entry(variant.base()).or_insert_with(|| {
-            let count = per_operation(programs, variant.base(), None, 0..OPERATIONS);
+            let count = Counted::alone(variant, 1).per_operation(programs, 0..OPERATIONS);
             figures.push(figure(format!("{:?} alone", variant.base()), count.clone()));
             count
         });
-        let added = base.clone().and_then(|base| {
-            let operations = 0..OPERATIONS;
-            Ok(per_operation(programs, variant.program, variant.variable, operations)? - base)
-        });
+        let with = Counted::of(variant, 1).per_operation(programs, 0..OPERATIONS);
+        let added = base.clone().and_then(|base| Ok(with? - base));
         figures.push(figure(format!("{name}, added"), added).at_most(target, ""));
     }
-    for name in FULL {
-        let added = counted(name, KNOWN..KNOWN + OPERATIONS);
-        figures
-            .extend(added.map(|added| figure(format!("{name}, added, all stacks known"), added)));
+    for variant in VARIANTS.iter().filter(|variant| FULL.contains(&variant.name)) {
+        let added = added(programs, variant, 1, KNOWN..KNOWN + OPERATIONS);
+        figures.push(figure(format!("{}, added, all stacks known", variant.name), added));
+    }
+    let of_threads = ["no stacks", FULL[1]];
+    for variant in VARIANTS.iter().filter(|variant| of_threads.contains(&variant.name)) {
+        figures.extend(crowded(programs, variant));
     }
     Ok(figures)
+}
+
+/// Returns how many times the instructions that 2 threads add for a replaced block 8 and 64 add,
+/// once all stacks are known.
+fn crowded(programs: &Programs, variant: &Variant) -> [Figure; 2] {
+    let of_threads = |threads| {
+        let known = KNOWN_OF_THREAD * threads;
+        added(programs, variant, threads, known..known + COUNTED_OF_THREAD * threads)
+    };
+    let two = of_threads(2);
+    [8, 64].map(|threads| {
+        let ratio = two.clone().and_then(|two| Ok(of_threads(threads)? / two));
+        figure(format!("{}, added, {threads} threads / on 2", variant.name), ratio)
+            .at_most(ALLOWED, "x")
+    })
+}
+
+/// Returns the instructions that a variant adds to its base for each of these replaced blocks.
+fn added(
+    programs: &Programs,
+    variant: &Variant,
+    threads: u32,
+    operations: Range<u32>,
+) -> Result<f64, String> {
+    let with = Counted::of(variant, threads).per_operation(programs, operations.clone())?;
+    Ok(with - Counted::alone(variant, threads).per_operation(programs, operations)?)
 }
 
 fn figure(name: String, count: Result<f64, String>) -> Figure {
@@ -83,28 +112,39 @@ fn figure(name: String, count: Result<f64, String>) -> Figure {
     }
 }
 
-/// Returns the number of instructions for each of these replaced blocks.
-fn per_operation(
-    programs: &Programs,
+/// A program whose instructions are counted.
+struct Counted {
     program: Program,
-    variable: Option<(&str, &str)>,
-    operations: Range<u32>,
-) -> Result<f64, String> {
-    let path = programs.of(program, Kind::Churn(1)).ok_or("there is no such program")??;
-    let before = count(path, program, variable, operations.start)?;
-    let after = count(path, program, variable, operations.end)?;
-    Ok((after - before) / f64::from(operations.end - operations.start))
+    variable: Option<(&'static str, &'static str)>,
+    threads: u32,
 }
 
-/// Returns the number of instructions of a whole run.
-fn count(
-    path: &Path,
-    program: Program,
-    variable: Option<(&str, &str)>,
-    operations: u32,
-) -> Result<f64, String> {
-    process::instructions(path, |command| {
-        command.args(program.churn()).args([&operations.to_string(), "1", LIVE]);
-        command.env_remove("DMD").envs([WITHOUT_CLOCK]).envs(variable);
-    })
+impl Counted {
+    fn of(variant: &Variant, threads: u32) -> Self {
+        Counted { program: variant.program, variable: variant.variable, threads }
+    }
+
+    /// Returns the program that a variant is compared with.
+    fn alone(variant: &Variant, threads: u32) -> Self {
+        Counted { program: variant.base(), variable: None, threads }
+    }
+
+    /// Returns the number of instructions for each of these replaced blocks.
+    fn per_operation(&self, programs: &Programs, operations: Range<u32>) -> Result<f64, String> {
+        let path =
+            programs.of(self.program, Kind::Churn(1)).ok_or("there is no such program")??;
+        let before = self.count(path, operations.start)?;
+        let after = self.count(path, operations.end)?;
+        Ok((after - before) / f64::from(operations.end - operations.start))
+    }
+
+    /// Returns the number of instructions of a whole run.
+    fn count(&self, path: &Path, operations: u32) -> Result<f64, String> {
+        process::instructions(path, |command| {
+            command.args(self.program.churn());
+            command.args([operations.to_string(), self.threads.to_string()]);
+            command.args((self.threads == 1).then_some(LIVE));
+            command.env_remove("DMD").envs([WITHOUT_CLOCK]).envs(self.variable);
+        })
+    }
 }

@@ -1,7 +1,8 @@
-//! DMD's added time relative to the added time of its peers in the same rounds.
+//! DMD's added time relative to the added time of its peers, and of as many idle instructions, in
+//! the same rounds.
 
 use super::rounds::OfVariant;
-use super::variants::{DHAT_ALL, FULL, HEAPSCOPE, HEAPTRACK, SERVO, Work};
+use super::variants::{DHAT_ALL, FULL, HEAPSCOPE, HEAPTRACK, IDLE, JEMALLOC_FULL, SERVO, Work};
 use crate::bench::figure::Figure;
 
 /// The peers, and the largest fraction of their cost that DMD may have.
@@ -20,14 +21,22 @@ pub(crate) fn figures(work: &Work, times: &[OfVariant]) -> Vec<Figure> {
             let (Some(own), Some(peer_times)) = (of(own), of(peer)) else { continue };
             let by_wall = work.is_wall || peer == HEAPTRACK;
             let name = format!("{build}, added / {short}");
-            let figure = match (own.ratios(by_wall), peer_times.ratios(by_wall)) {
-                (Ok(own), Ok(peer)) => Figure::new(name, parts(&own, &peer)),
-                (Err(why), _) | (_, Err(why)) => Figure::not_run(name, why),
-            };
-            figures.push(figure.at_most(target, "x"));
+            figures.push(compared(name, (own, peer_times), by_wall).at_most(target, "x"));
         }
     }
+    for (own, idle) in FULL.into_iter().chain([JEMALLOC_FULL]).zip(IDLE) {
+        let (Some(own), Some(idle_times)) = (of(own), of(idle)) else { continue };
+        let name = format!("{}, added / idle", own.variant.name);
+        figures.push(compared(name, (own, idle_times), work.is_wall));
+    }
     figures
+}
+
+fn compared(name: String, (own, other): (&OfVariant, &OfVariant), by_wall: bool) -> Figure {
+    match (own.ratios(by_wall), other.ratios(by_wall)) {
+        (Ok(own), Ok(other)) => Figure::new(name, parts(&own, &other)),
+        (Err(why), _) | (_, Err(why)) => Figure::not_run(name, why),
+    }
 }
 
 /// Returns the time that DMD adds, as a fraction of the time that the peer adds.

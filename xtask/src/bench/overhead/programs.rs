@@ -33,12 +33,14 @@ impl Programs {
             let built = plain.ours(program, &["--features", allocator]);
             built.map_err(|error| error.to_string())
         };
+        let jemalloc = over("workload-jemalloc", "jemalloc");
         let profiler = peers.peer("jemalloc");
         let workload = BTreeMap::from([
             (Program::System, Ok(system.clone())),
             (Program::Idle(900), Ok(system.clone())),
             (Program::Idle(1250), Ok(system.clone())),
-            (Program::Jemalloc, over("workload-jemalloc", "jemalloc")),
+            (Program::Jemalloc, jemalloc.clone()),
+            (Program::IdleJemalloc(1250), jemalloc),
             (Program::Mimalloc, over("workload-mimalloc", "mimalloc")),
             (Program::Dmd, Ok(plain.ours("workload-dmd", &[])?)),
             (Program::FramePointers, Ok(framed.ours("workload-dmd", &[])?)),

@@ -56,7 +56,7 @@ pub(crate) struct Variant {
 impl Variant {
     /// Returns whether it does this work.
     pub(crate) fn does(&self, kind: Kind) -> bool {
-        if let Program::Idle(_) = self.program {
+        if matches!(self.program, Program::Idle(_) | Program::IdleJemalloc(_)) {
             return matches!(kind, Kind::Churn(1 | 2));
         }
         let is_own = matches!(self.program, Program::Dmd | Program::FramePointers);
@@ -66,13 +66,16 @@ impl Variant {
     /// Returns the program that it is compared with: the same allocator alone.
     pub(crate) fn base(&self) -> Program {
         match self.program {
-            Program::DmdJemalloc => Program::Jemalloc,
+            Program::DmdJemalloc | Program::IdleJemalloc(_) => Program::Jemalloc,
             Program::DmdMimalloc => Program::Mimalloc,
             Program::JemallocProfiler => Program::JemallocWithProfiler,
             _ => Program::System,
         }
     }
 }
+
+/// The largest ratio of the cost on more threads to that on two.
+pub(crate) const ALLOWED: f64 = 1.05;
 
 /// The fraction of the work, and the number of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,8 +93,10 @@ pub(crate) enum Program {
     Jemalloc,
     Mimalloc,
     /// The system's allocator, and about so many further instructions for each replaced block,
-    /// which use no memory.
+    /// which only compute.
     Idle(u32),
+    /// The same over jemalloc.
+    IdleJemalloc(u32),
     /// With DMD, in cargo's default build.
     Dmd,
     /// With DMD, built with frame pointers.
@@ -115,7 +120,9 @@ impl Program {
     /// Returns the first words of the command line that replaces blocks.
     pub(crate) fn churn(self) -> Vec<String> {
         match self {
-            Program::Idle(instructions) => vec!["idle".to_owned(), instructions.to_string()],
+            Program::Idle(instructions) | Program::IdleJemalloc(instructions) => {
+                vec!["idle".to_owned(), instructions.to_string()]
+            }
             _ => vec!["churn".to_owned()],
         }
     }
@@ -123,9 +130,11 @@ impl Program {
 
 /// Every block with full stacks, in the two builds: these are compared with the peers.
 pub(crate) const FULL: [&str; 2] = ["full stacks, frame pointers", "full stacks, default build"];
-/// What as many instructions as full stacks add cost if they use no memory. What full stacks take
-/// beyond it, they wait for memory or for each other.
-pub(crate) const IDLE: [&str; 2] = ["900 idle instructions", "1,250 idle instructions"];
+/// Controls: as many further instructions as full stacks add, which only compute. Full stacks take
+/// longer than these only because they wait, for memory or for each other.
+pub(crate) const IDLE: [&str; 3] =
+    ["900 idle instructions", "1,250 idle instructions", "jemalloc: 1,250 idle instructions"];
+pub(crate) const JEMALLOC_FULL: &str = "jemalloc: full stacks";
 pub(crate) const HEAPTRACK: &str = "heaptrack, recording (wall) *";
 pub(crate) const DHAT_ALL: &str = "dhat, all frames *";
 pub(crate) const HEAPSCOPE: &str = "heapscope, frame pointers *";
@@ -135,7 +144,7 @@ const PROFILE: Option<&str> = Some("--mode=profile --sample-bytes=524288");
 const NO_STACKS: Option<&str> = Some("--stacks=none");
 const FULL_STACKS: Option<&str> = Some("--stacks=full");
 
-pub(crate) const VARIANTS: [Variant; 26] = [
+pub(crate) const VARIANTS: [Variant; 27] = [
     ours("asleep", None, Some([1.03, 1.05, 1.05]), Size::Fine),
     ours("profile at 512 KiB", PROFILE, Some([1.08, 1.10, 1.06]), Size::Fine),
     ours("profile at 64 KiB", Some("--mode=profile --sample-bytes=65536"), None, Size::Fine),
@@ -151,7 +160,8 @@ pub(crate) const VARIANTS: [Variant; 26] = [
     on(Program::DmdJemalloc, "jemalloc: asleep", None, Some(1.05)),
     on(Program::DmdJemalloc, "jemalloc: profile at 512 KiB", PROFILE, Some(1.14)),
     on(Program::DmdJemalloc, "jemalloc: no stacks", NO_STACKS, Some(1.4)),
-    on(Program::DmdJemalloc, "jemalloc: full stacks", FULL_STACKS, Some(2.2)),
+    on(Program::DmdJemalloc, JEMALLOC_FULL, FULL_STACKS, Some(2.2)),
+    peer(IDLE[2], Program::IdleJemalloc(1250), None, Size::Fine),
     peer(
         "jemalloc's profiler at 512 KiB",
         Program::JemallocProfiler,
