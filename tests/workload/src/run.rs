@@ -36,6 +36,7 @@ pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let answer = match words[..] {
         ["churn", ref amount @ ..] => in_words(churn::<0>(amount)?),
+        // 14 instructions in a step, and 37 around all of them.
         ["idle", "900", ref amount @ ..] => in_words(churn::<62>(amount)?),
         ["idle", "1250", ref amount @ ..] => in_words(churn::<86>(amount)?),
         ["json", file] => in_words(parse(&std::fs::read_to_string(file)?)?),

@@ -15,7 +15,7 @@ use std::io::Write;
 
 use self::programs::{Files, Programs};
 use self::rounds::{Effort, OfVariant};
-use self::variants::{ALLOWED, Kind, Variant, WORKS, Work};
+use self::variants::{Kind, MOST_TO_TWO_THREADS, Variant, WORKS, Work};
 use crate::bench::figure::{Figure, lines, table};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -88,7 +88,7 @@ fn crowded(of_variant: &OfVariant, on_two: &[OfVariant]) -> Figure {
         }
         (Err(why), _) | (_, Err(why)) => Figure::not_run(name, why),
     };
-    figure.at_most(ALLOWED, "x")
+    figure.at_most(MOST_TO_TWO_THREADS, "x")
 }
 
 fn show(

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use super::programs::Programs;
 use super::rounds::Effort;
-use super::variants::{ALLOWED, FULL, IDLE, JEMALLOC_FULL, Kind, Program, VARIANTS, Variant};
+use super::variants::{
+    FULL, IDLE, JEMALLOC_FULL, Kind, MOST_TO_TWO_THREADS, Program, VARIANTS, Variant,
+};
 use crate::bench::figure::Figure;
 use crate::bench::process;
 use crate::failure::Failure;
@@ -90,7 +92,7 @@ fn crowded(programs: &Programs, variant: &Variant) -> [Figure; 2] {
     [8, 64].map(|threads| {
         let ratio = two.clone().and_then(|two| Ok(of_threads(threads)? / two));
         figure(format!("{}, added, {threads} threads / on 2", variant.name), ratio)
-            .at_most(ALLOWED, "x")
+            .at_most(MOST_TO_TWO_THREADS, "x")
     })
 }
 

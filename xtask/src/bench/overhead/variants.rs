@@ -75,7 +75,7 @@ impl Variant {
 }
 
 /// The largest ratio of the cost on more threads to that on two.
-pub(crate) const ALLOWED: f64 = 1.05;
+pub(crate) const MOST_TO_TWO_THREADS: f64 = 1.05;
 
 /// The fraction of the work, and the number of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,8 +130,7 @@ impl Program {
 
 /// Every block with full stacks, in the two builds: these are compared with the peers.
 pub(crate) const FULL: [&str; 2] = ["full stacks, frame pointers", "full stacks, default build"];
-/// Controls: as many further instructions as full stacks add, which only compute. Full stacks take
-/// longer than these only because they wait, for memory or for each other.
+/// Controls: as many further instructions as full stacks add, which only compute.
 pub(crate) const IDLE: [&str; 3] =
     ["900 idle instructions", "1,250 idle instructions", "jemalloc: 1,250 idle instructions"];
 pub(crate) const JEMALLOC_FULL: &str = "jemalloc: full stacks";
