@@ -149,6 +149,7 @@ pub use {
 /// Items for generated code and for the crate `dmd`, without a promise of stability.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::allocator::words::{Words, words_of};
     pub use crate::impls::features::FEATURES;
     pub use crate::measure::lookahead::fetch as prefetch;
     pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};

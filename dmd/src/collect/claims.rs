@@ -11,16 +11,18 @@ pub(crate) mod claimants;
 pub(crate) mod words;
 mod packed;
 mod last_claimant;
+mod fields;
 
 use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
     Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks, Found, Position,
-    RecentFields, Recorder, Wrong,
+    RecentFields, Recorder, Words, Wrong,
 };
 use memreport::Field;
 
 use self::claimants::{ClaimantId, Claimants};
+use self::fields::VisitedFields;
 use self::last_claimant::LastClaimant;
 use self::packed::{ClaimantBits, PackedClaims, ShortClaim};
 use self::words::{
@@ -29,7 +31,6 @@ use self::words::{
 };
 use super::holders::reached::Roots;
 use super::holders::skipped::SkippedPointers;
-use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::radix_sort::ByRegion;
 use crate::mem::sys;
@@ -65,19 +66,11 @@ pub(crate) struct ClaimBuffer {
     lost: Cell<usize>,
     claimants: Claimants,
     last: LastClaimant,
-    fields: RefCell<Fields>,
+    fields: RefCell<VisitedFields>,
     recent_fields: RecentFields,
     skipped: RefCell<SkippedPointers>,
     /// The pointers of fields that are measured by following pointers.
     roots: RefCell<Roots>,
-}
-
-/// The visited fields, each once.
-#[derive(Debug)]
-struct Fields {
-    /// Addresses of the fields' constants.
-    indexes: LocalInterner<usize>,
-    list: PageList<&'static Field>,
 }
 
 /// All claims of one collection, sorted by address.
@@ -137,7 +130,7 @@ impl ClaimBuffer {
             lost: Cell::new(0),
             claimants: Claimants::with_limit(MAX_CLAIMANTS),
             last: LastClaimant::none(),
-            fields: RefCell::new(Fields { indexes: LocalInterner::new(), list: PageList::new() }),
+            fields: RefCell::new(VisitedFields::new()),
             recent_fields: RecentFields::empty(),
             skipped: RefCell::new(SkippedPointers::new(granule)),
             roots: RefCell::new(Roots::new(granule)),
@@ -154,13 +147,15 @@ impl ClaimBuffer {
         }
         // Frees the packed claims before the sorted ones take memory.
         drop(packed);
+        let mut skipped = self.skipped.into_inner();
+        skipped.look_up();
         ClaimLog {
             sorted: regions.map_or_else(PageList::new, ByRegion::sorted),
             large: self.large.into_inner(),
             lost,
             claimants: self.claimants,
-            fields: self.fields.into_inner().list,
-            skipped: self.skipped.into_inner(),
+            fields: self.fields.into_inner().into_list(),
+            skipped,
             roots: self.roots.into_inner(),
         }
     }
@@ -273,14 +268,6 @@ impl ClaimBuffer {
     fn is_old(&self, packed: PackedBlock) -> bool {
         packed.epoch() != self.epoch
     }
-
-    #[cold]
-    fn add_field(&self, field: &'static Field, address: usize) {
-        let Fields { indexes, list } = &mut *self.fields.borrow_mut();
-        if indexes.intern(address) == u32::try_from(list.as_slice().len()).ok() {
-            list.push(field);
-        }
-    }
 }
 
 impl Recorder for ClaimBuffer {
@@ -319,10 +306,13 @@ impl Recorder for ClaimBuffer {
         }
     }
 
-    fn visits(&self, field: &'static Field, address: usize, size: usize) {
-        self.add_field(field, std::ptr::from_ref(field).addr());
-        if field.reason().is_some() {
-            self.skipped.borrow_mut().scan(field, address, size);
+    fn visits(&self, field: &'static Field, _: usize, _: usize) {
+        self.fields.borrow_mut().add(field);
+    }
+
+    fn skips(&self, field: &'static Field, _: usize, _: usize, words: Words<'_>) {
+        if let Some(index) = self.fields.borrow_mut().add(field) {
+            self.skipped.borrow_mut().scan(field, index, words);
         }
     }
 
@@ -330,9 +320,9 @@ impl Recorder for ClaimBuffer {
         Some(&self.recent_fields)
     }
 
-    fn reaches(&self, address: usize, size: usize, claimant: Claimant) {
+    fn reaches(&self, words: Words<'_>, claimant: Claimant) {
         match self.claimants.id(claimant) {
-            Some(claimant) => self.roots.borrow_mut().read(address, size, claimant),
+            Some(claimant) => self.roots.borrow_mut().read(words, claimant),
             None => self.count_lost(),
         }
     }

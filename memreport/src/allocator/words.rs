@@ -10,8 +10,9 @@ use core::marker::PhantomData;
 /// under Miri and on other processors.
 ///
 /// The words are for look-ups only. Padding yields any value.
-pub(crate) fn words_of<T>(value: &T) -> Words<'_> {
-    let start = core::ptr::from_ref(value).addr();
+#[must_use]
+pub fn words_of<T: ?Sized>(value: &T) -> Words<'_> {
+    let start = core::ptr::from_ref(value).cast::<u8>().addr();
     let end = start + size_of_val(value);
     let next = start.next_multiple_of(size_of::<usize>());
     Words { next, end: if CAN_READ { end } else { next }, value: PhantomData }
@@ -31,8 +32,8 @@ pub(crate) fn words_outside<'v, T, P>(
 }
 
 /// An iterator over the words of a value. See [`words_of`].
-#[derive(Clone)]
-pub(crate) struct Words<'v> {
+#[derive(Clone, Debug)]
+pub struct Words<'v> {
     next: usize,
     end: usize,
     /// Invariant: the memory between `next` and `end` is borrowed.

@@ -55,6 +55,16 @@ impl Lookahead<'_> {
         fetch(start.wrapping_add(bytes.saturating_sub(1)));
     }
 
+    /// Prefetches for the look-ups of these machine words as addresses in blocks, if a tracker
+    /// answers.
+    #[cfg(feature = "bytes")]
+    #[inline]
+    pub(crate) fn words(self, words: impl Iterator<Item = usize>) {
+        if let Some(table) = self.table {
+            words.for_each(|word| fetch(table.entry_address(word)));
+        }
+    }
+
     /// Prefetches as [`contents`](Self::contents) does, for a block that is looked up as soon as it
     /// is visited.
     #[inline]

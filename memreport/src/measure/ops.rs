@@ -37,6 +37,7 @@ use super::size_of::{MallocShallowSizeOf, MallocSizeOf};
 #[cfg(feature = "std")]
 use crate::allocator::declaration::usable_size;
 use crate::allocator::size_source::SizeSource;
+use crate::allocator::words::words_of;
 use crate::field::Field;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Claim, Place, Wrong};
@@ -136,7 +137,8 @@ impl<'a> Ops<'a> {
     #[inline]
     pub fn skip<T: ?Sized>(&self, field: &'static Field, value: &T) {
         if let Some(recorder) = self.collection.recorder {
-            visit(recorder, field, value);
+            let address = core::ptr::from_ref(value).cast::<u8>().addr();
+            recorder.skips(field, address, size_of_val(value), words_of(value));
         }
     }
 

@@ -3,6 +3,7 @@
 use core::cell::Cell;
 
 use super::claim::{Claim, CountedBlocks, ExpectedBlocks, Found};
+use crate::allocator::words::Words;
 use crate::field::Field;
 
 /// A recorder of all claims of one collection, in the order in which they are made.
@@ -28,10 +29,16 @@ pub trait Recorder {
         })
     }
 
-    /// Notes that the walk measures or skips this field, which lies at `address` and has `size`
-    /// bytes.
+    /// Notes that the walk measures this field, which lies at `address` and has `size` bytes.
     fn visits(&self, field: &'static Field, address: usize, size: usize) {
         let _ = (field, address, size);
+    }
+
+    /// Notes that the walk skips this field, with the words of its value. See
+    /// [`visits`](Self::visits).
+    fn skips(&self, field: &'static Field, address: usize, size: usize, words: Words<'_>) {
+        let _ = words;
+        self.visits(field, address, size);
     }
 
     /// Returns the cache of recently visited fields, if the recorder wants each field once. It
@@ -40,11 +47,10 @@ pub trait Recorder {
         None
     }
 
-    /// Reads the words of a value, of `size` bytes at `address`, and notes the blocks that they
-    /// lead to. At the end of the collection, what these lead to is attributed to the claimant, as
-    /// far as nobody claims it.
-    fn reaches(&self, address: usize, size: usize, claimant: Claimant) {
-        let _ = (address, size, claimant);
+    /// Reads the words of a value, and notes the blocks that they lead to. At the end of the
+    /// collection, what these lead to is attributed to the claimant, as far as nobody claims it.
+    fn reaches(&self, words: Words<'_>, claimant: Claimant) {
+        let _ = (words, claimant);
     }
 
     /// Returns the position after everything that was recorded so far.

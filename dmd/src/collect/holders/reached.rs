@@ -1,10 +1,10 @@
 //! Blocks that nobody claims and that values of foreign types lead to, by the derive's `reachable`.
 //!
 //! A value's own words are read while its reporter holds it; the blocks behind them at the end of
-//! the collection, when all claims are known. The kernel does the reading, so a block that another
+//! the collection, when all claims are known. The kernel reads those, so a block that another
 //! thread frees and unmaps meanwhile has no words.
 
-use memreport::__private::C_HEAP;
+use memreport::__private::{C_HEAP, Words};
 
 use super::is_claimed;
 use super::words::each_word;
@@ -40,15 +40,14 @@ impl Roots {
         Roots { granule, list: PageList::new(), has_values: false }
     }
 
-    /// Reads a value, whose memory is valid during the call, for pointers into blocks.
-    pub(crate) fn read(&mut self, address: usize, size: usize, claimant: ClaimantId) {
+    /// Reads the words of a value for pointers into blocks.
+    pub(crate) fn read(&mut self, words: Words<'_>, claimant: ClaimantId) {
         self.has_values = true;
-        let (granule, list) = (self.granule, &mut self.list);
-        each_word(address, address + size, |_, word| {
-            if let Some(LiveBlock { start, packed, .. }) = BLOCKS.enclosing(granule, word) {
-                list.push(Root { start, identity: packed.word(), claimant });
+        for word in words {
+            if let Some(LiveBlock { start, packed, .. }) = BLOCKS.enclosing(self.granule, word) {
+                self.list.push(Root { start, identity: packed.word(), claimant });
             }
-        });
+        }
     }
 
     /// Returns the number of pointers so far.
@@ -148,6 +147,8 @@ impl Reached {
 
 #[cfg(test)]
 mod tests {
+    use memreport::__private::words_of;
+
     use super::*;
     use crate::sample::rate::SamplingRate;
     use crate::stack::site::SiteId;
@@ -204,7 +205,7 @@ mod tests {
     }
 
     fn read(roots: &mut Roots, words: &[usize], claimant: u32) {
-        roots.read(words.as_ptr().addr(), size_of_val(words), ClaimantId(claimant));
+        roots.read(words_of(words), ClaimantId(claimant));
     }
 
     #[test]

@@ -1,25 +1,39 @@
 //! Blocks that skipped fields point to, noted while reporters visit the fields.
 
 use memreport::Field;
+use memreport::__private::{Words, prefetch};
 
-use super::words::each_word;
 use crate::mem::pages::PageList;
+use crate::mem::sys;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Granule, LiveBlock};
 
-/// The maximum bytes to read of one skipped value.
-const MAX_VALUE_BYTES: usize = 4096;
+/// The maximum number of words to read of one skipped value.
+const MAX_WORDS: usize = 512;
 
-/// The maximum number of skipped values to read in one collection.
-const MAX_VALUES: usize = 1 << 16;
+/// The maximum number of values of one field to read in a collection.
+const MAX_VALUES: u32 = 1 << 16;
+
+/// The number of words that are looked up together, so that the processor can wait for many words
+/// of the table at once.
+const BATCH: usize = 64;
 
 /// The pointers into blocks that were found in skipped fields.
 #[derive(Debug)]
 pub(crate) struct SkippedPointers {
     granule: Granule,
-    /// The number of skipped values so far.
-    values: usize,
+    /// The number of values of each field so far, by the field's index.
+    values: PageList<u32>,
+    /// Words that are not looked up yet.
+    waiting: PageList<WaitingWord>,
     pointers: PageList<SkippedPointer>,
+}
+
+/// A word of a skipped field.
+#[derive(Clone, Copy, Debug)]
+struct WaitingWord {
+    word: usize,
+    field: &'static Field,
 }
 
 /// A block that a skipped field points into.
@@ -33,30 +47,63 @@ pub(super) struct SkippedPointer {
 
 impl SkippedPointers {
     pub(crate) fn new(granule: Granule) -> Self {
-        SkippedPointers { granule, values: 0, pointers: PageList::new() }
+        SkippedPointers {
+            granule,
+            values: PageList::new(),
+            waiting: PageList::new(),
+            pointers: PageList::new(),
+        }
     }
 
-    /// Reads a skipped value, whose memory is valid during the call, for pointers into blocks.
-    pub(crate) fn scan(&mut self, field: &'static Field, address: usize, size: usize) {
-        self.values += 1;
-        if self.values > MAX_VALUES {
+    /// Reads the words of a skipped value for pointers into blocks. Of each field, the first values
+    /// are read.
+    pub(crate) fn scan(&mut self, field: &'static Field, index: usize, words: Words<'_>) {
+        while self.values.as_slice().len() <= index {
+            if !self.values.push(0) {
+                return;
+            }
+        }
+        let values = &mut self.values.as_mut_slice()[index];
+        if *values == MAX_VALUES {
             return;
         }
-        let (granule, pointers) = (self.granule, &mut self.pointers);
-        each_word(address, address + size.min(MAX_VALUE_BYTES), |_, word| {
-            if let Some(LiveBlock { start, packed, .. }) = BLOCKS.enclosing(granule, word) {
-                pointers.push(SkippedPointer { start, identity: packed.word(), field });
+        *values += 1;
+        for word in words.take(MAX_WORDS).filter(|word| may_be_address(*word)) {
+            self.waiting.push(WaitingWord { word, field });
+            if self.waiting.as_slice().len() >= BATCH {
+                self.look_up();
             }
-        });
+        }
     }
 
+    /// Looks up the waiting words.
+    pub(crate) fn look_up(&mut self) {
+        for WaitingWord { word, .. } in self.waiting.as_slice() {
+            prefetch(BLOCKS.word_address(self.granule, *word));
+        }
+        for WaitingWord { word, field } in self.waiting.as_slice() {
+            if let Some(LiveBlock { start, packed, .. }) = BLOCKS.enclosing(self.granule, *word) {
+                self.pointers.push(SkippedPointer { start, identity: packed.word(), field });
+            }
+        }
+        self.waiting.truncate(0);
+    }
+
+    /// Returns the pointers of the words that were looked up.
     pub(super) fn as_slice(&self) -> &[SkippedPointer] {
         self.pointers.as_slice()
     }
 }
 
+/// Returns whether a block may lie at this address: the first pages are never mapped.
+fn may_be_address(word: usize) -> bool {
+    (sys::PAGE..sys::ADDRESS_END).contains(&sys::untagged(word))
+}
+
 #[cfg(test)]
 mod tests {
+    use memreport::__private::words_of;
+
     use super::*;
     use crate::sample::rate::SamplingRate;
     use crate::stack::site::SiteId;
@@ -66,9 +113,10 @@ mod tests {
     const FIELD: &Field = &Field::of::<SkippedPointers>("pointers", file!(), line!());
     const GRANULE: Granule = Granule::OF_32;
 
-    /// Scans a value of these words.
-    fn scan(found: &mut SkippedPointers, words: &[usize]) {
-        found.scan(FIELD, words.as_ptr().addr(), size_of_val(words));
+    /// Scans a value of these words, of the field with this index.
+    fn scan(found: &mut SkippedPointers, index: usize, words: &[usize]) {
+        found.scan(FIELD, index, words_of(words));
+        found.look_up();
     }
 
     /// Returns the starts of the blocks that were found.
@@ -77,6 +125,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri does not read words of unknown types")]
     fn pointers_of_a_skipped_value_into_blocks_are_noted_up_to_the_limits() {
         // Nothing else has the address of this block while it lives.
         let memory = vec![[0_usize; 8]; 4];
@@ -93,27 +142,29 @@ mod tests {
         let packed = BLOCKS.starting_at(GRANULE, start).expect("it was inserted").packed;
 
         let mut found = SkippedPointers::new(GRANULE);
-        scan(&mut found, &[7, start, start + 40, start + 64, 0]);
+        scan(&mut found, 0, &[7, start, start + 40, start + 64, 0]);
         assert_eq!(starts(&found), [start, start]);
         let first = found.as_slice()[0];
         assert_eq!((first.identity, first.field.name()), (packed.word(), "pointers"));
 
         // Of a big value the beginning is read.
         let mut found = SkippedPointers::new(GRANULE);
-        let mut words = [0; MAX_VALUE_BYTES / size_of::<usize>() + 1];
+        let mut words = [0; MAX_WORDS + 1];
         *words.last_mut().expect("there are words") = start;
-        scan(&mut found, &words);
+        scan(&mut found, 0, &words);
         assert!(found.as_slice().is_empty());
         words[words.len() - 2] = start;
-        scan(&mut found, &words);
+        scan(&mut found, 0, &words);
         assert_eq!(starts(&found), [start]);
 
-        // Of many values the first are read.
-        found.values = MAX_VALUES - 1;
-        scan(&mut found, &[start]);
+        // Of many values the first are read, of each field.
+        found.values.as_mut_slice()[0] = MAX_VALUES - 1;
+        scan(&mut found, 0, &[start]);
         assert_eq!(found.as_slice().len(), 2);
-        scan(&mut found, &[start]);
+        scan(&mut found, 0, &[start]);
         assert_eq!(found.as_slice().len(), 2);
+        scan(&mut found, 1, &[start]);
+        assert_eq!(found.as_slice().len(), 3);
         BLOCKS.remove(GRANULE, start);
         drop(memory);
     }

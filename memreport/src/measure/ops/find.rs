@@ -235,6 +235,17 @@ impl Ops<'_> {
         }
     }
 
+    /// Adds the block that a handle owns alone, which begins at `start` and was allocated with
+    /// `size` bytes. Returns `false`, and adds nothing, unless a tracker has every block.
+    #[cfg(feature = "bytes")]
+    pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
+        let Some(pending) = self.pending else { return false };
+        if self.share_of(start.addr(), 1).block {
+            self.expect_block(pending, start.addr(), size);
+        }
+        true
+    }
+
     /// Adds every block that one of these machine words points into, once each, and passes its
     /// words to `measure`.
     ///

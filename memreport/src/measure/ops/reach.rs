@@ -2,6 +2,7 @@
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
+use crate::allocator::words::words_of;
 
 impl<'a> Ops<'a> {
     /// Leaves it to the tracker to find the blocks of a value whose type cannot be measured.
@@ -17,8 +18,7 @@ impl<'a> Ops<'a> {
         if let (SizeSource::Table(_), Some(recorder)) =
             (self.collection.sizes, self.collection.recorder)
         {
-            let address = core::ptr::from_ref(value).cast::<u8>().addr();
-            recorder.reaches(address, size_of_val(value), self.claimant());
+            recorder.reaches(words_of(value), self.claimant());
         }
         self.sums.count_inferred();
     }
