@@ -149,7 +149,9 @@ pub use {
 /// Items for generated code and for the crate `dmd`, without a promise of stability.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::allocator::words::{Words, words_of};
+    pub use crate::allocator::words::{
+        CAN_READ as CAN_READ_WORDS, Words, read as read_word, words_of,
+    };
     pub use crate::impls::features::FEATURES;
     pub use crate::measure::lookahead::fetch as prefetch;
     pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};
@@ -180,7 +182,6 @@ pub mod __private {
         crate::allocator::loaded::stay_loaded,
         crate::allocator::system::bytes_in_use,
         crate::allocator::thread_end::ThreadEnd,
-        crate::allocator::words::{CAN_READ as CAN_READ_WORDS, read as read_word},
         crate::event::attribution::current_attribution,
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{C_HEAP, OWN, as_c_heap, as_own, current_on_alloc},

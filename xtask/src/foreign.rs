@@ -8,10 +8,12 @@
 //! `--quick` leaves the release builds out.
 
 mod c_libraries;
+mod collecting;
 mod costs;
 mod figures;
 mod production;
 mod published;
+mod server;
 mod stories;
 mod subject;
 pub(crate) mod tasks;
@@ -60,6 +62,9 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     }
     if let ["production", minutes @ ..] = args {
         return production::run(minutes, &Bench::new()?, out);
+    }
+    if let ["collecting", wanted @ ..] = args {
+        return collecting::run(wanted, &Bench::new()?, out);
     }
     if let ["costs", wanted @ ..] = args {
         return costs::run(wanted, &Bench::new()?, out);

@@ -19,6 +19,7 @@ mod leaf;
 mod huge;
 mod sampled;
 mod ageing;
+mod enclosing;
 #[cfg(not(loom))]
 mod expected;
 #[cfg(not(loom))]
@@ -29,8 +30,8 @@ mod tests;
 pub(crate) use self::granule::Granule;
 use self::huge::{HUGE_LEAVES, HugeStarts};
 use self::leaf::{
-    HEADER, LEAF_BITS, Leaf, OVERLAP, TOUCHED_WORDS, WORDS_PER_PAGE, crosses_leaves, ends_in_leaf,
-    further_leaves, is_touched, store_word, touched_pages, word_index,
+    HEADER, LEAF_BITS, Leaf, OVERLAP, WORDS_PER_PAGE, crosses_leaves, ends_in_leaf, further_leaves,
+    is_touched, store_word, touched_pages, word_index,
 };
 use self::sampled::SampledBlocks;
 use super::packed_block::{Block, PackedBlock, Sizes, SmallBlock};
@@ -248,27 +249,6 @@ impl Blocks {
         word.map_or(std::ptr::null(), |word| std::ptr::from_ref(word).cast())
     }
 
-    /// Returns the block that contains this address.
-    pub(crate) fn enclosing(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
-        let address = sys::untagged(address);
-        let starting_at = |start| {
-            let found = self.starting_at(granule, start)?;
-            (start..start + found.block.usable).contains(&address).then_some(found)
-        };
-        let in_leaf = self.leaf(granule, address).and_then(|words| {
-            let nearest = self.nearest(granule, words, address, PackedBlock::from_word);
-            nearest.or_else(|| {
-                // Acquire, with the Release in `mark_overlaps`.
-                let overlapping = usize::try_from(words[OVERLAP].load(Acquire)).ok()?;
-                (overlapping != 0).then_some(overlapping)
-            })
-        });
-        in_leaf
-            .and_then(starting_at)
-            .or_else(|| self.sampled_around(address).find_map(starting_at))
-            .or_else(|| self.huge.iter().find_map(starting_at))
-    }
-
     /// Calls `visit` for every live block, in ascending order of addresses. Blocks that are
     /// inserted or removed meanwhile may be missed; all others are visited exactly once.
     pub(crate) fn for_each(&self, granule: Granule, mut visit: impl FnMut(LiveBlock)) {
@@ -369,40 +349,6 @@ impl Blocks {
             Sizes::Record(record) => self.records.get(record),
         };
         block_of(packed, record)
-    }
-
-    /// Returns the start of the last block in the leaf that starts at or before `address`. `decode`
-    /// decides which words count as blocks.
-    fn nearest(
-        &self,
-        granule: Granule,
-        words: &[AtomicU64],
-        address: usize,
-        decode: impl Fn(u64) -> Option<PackedBlock>,
-    ) -> Option<usize> {
-        let last = word_index(granule, address);
-        let touched: u128 = (0..TOUCHED_WORDS)
-            .map(|index| u128::from(words[index].load(Relaxed)) << (64 * index))
-            .sum();
-        let mut page = last / WORDS_PER_PAGE;
-        let mut end = last + 1;
-        loop {
-            if touched >> page & 1 != 0 {
-                for index in (page * WORDS_PER_PAGE..end).rev() {
-                    // Acquire, with the Release in `store_word`.
-                    let Some(packed) = decode(words[HEADER + index].load(Acquire)) else {
-                        continue;
-                    };
-                    let index = (address >> LEAF_BITS << (LEAF_BITS - granule.shift)) + index;
-                    let start = granule.start(index, packed.is_second_half());
-                    if start <= address {
-                        return Some(start);
-                    }
-                }
-            }
-            end = page * WORDS_PER_PAGE;
-            page = page.checked_sub(1)?;
-        }
     }
 
     /// Stores `start` as the overlap of every further leaf that the block extends into: the block's

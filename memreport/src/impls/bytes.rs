@@ -24,7 +24,9 @@ impl MallocSizeOf for Bytes {
 
     #[inline]
     fn prefetch(&self, ahead: Lookahead<'_>) {
-        if !is_whole_block(self) {
+        if is_whole_block(self) {
+            ahead.entry(self.as_ptr());
+        } else {
             ahead.words(words_of(self));
         }
     }

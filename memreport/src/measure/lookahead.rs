@@ -55,6 +55,15 @@ impl Lookahead<'_> {
         fetch(start.wrapping_add(bytes.saturating_sub(1)));
     }
 
+    /// Prefetches the table's entry of a block that only a tracker finds.
+    #[cfg(feature = "bytes")]
+    #[inline]
+    pub(crate) fn entry(self, start: *const u8) {
+        if self.table.is_some() {
+            self.block(start);
+        }
+    }
+
     /// Prefetches for the look-ups of these machine words as addresses in blocks, if a tracker
     /// answers.
     #[cfg(feature = "bytes")]

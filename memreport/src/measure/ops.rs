@@ -6,6 +6,7 @@
 
 mod collection;
 mod find;
+mod by_words;
 #[cfg(feature = "std")]
 mod locks;
 #[cfg(any(feature = "im", feature = "imbl"))]

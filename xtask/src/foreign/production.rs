@@ -7,28 +7,16 @@
 //! own profiler. The client loads one after the other, in rounds, until each was loaded for the
 //! minutes (10 by default). So all of them meet the same changes of the machine.
 
-mod server;
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use self::server::{Load, Server};
 use super::Bench;
-use super::published::{Allocator, Published};
+use super::published::Allocator;
+use super::server::{self, Load, MINI_REDIS, Server};
 use crate::bench::figure;
 use crate::failure::Failure;
 use crate::on_path;
-
-/// The server.
-const MINI_REDIS: Published = Published {
-    package: "mini-redis",
-    version: "0.4.1",
-    program: "mini-redis-server",
-    main: "src/bin/server.rs",
-    begin: Some("pub async fn main() -> mini_redis::Result<()> {\n"),
-    features: &[],
-};
 
 const MINUTES: f64 = 10.0;
 
@@ -81,7 +69,7 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
     for (variant, server) in VARIANTS.iter().zip(&mut servers) {
         server.load()?;
         if variant.is_late {
-            track(server, bench)?;
+            server.track(bench)?;
         }
     }
     let mut rounds: Vec<Vec<Load>> = Vec::new();
@@ -107,16 +95,6 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
         }
     }
     Ok(holds)
-}
-
-/// Begins to track every block of a server, as a user would.
-fn track(server: &Server, bench: &Bench) -> Result<(), Failure> {
-    let mut track = bench.about_memory();
-    let ended = track.args(["track", &server.pid()]).output()?;
-    if !ended.status.success() {
-        return Err(String::from_utf8_lossy(&ended.stderr).into_owned().into());
-    }
-    Ok(())
 }
 
 fn write_table(

@@ -144,6 +144,11 @@ impl Published {
 }
 
 impl Prepared<'_> {
+    /// Returns the path of a file of the copy.
+    pub(super) fn file(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
+    }
+
     /// Builds the program over an allocator. Later calls return the same file, which may be
     /// running. Builds with frame pointers have their own folder.
     pub(super) fn build(&self, allocator: Allocator, is_dev: bool) -> Result<PathBuf, Failure> {

@@ -1,7 +1,7 @@
 //! Blocks that skipped fields point to, noted while reporters visit the fields.
 
-use memreport::Field;
 use memreport::__private::{Words, prefetch};
+use memreport::Field;
 
 use crate::mem::pages::PageList;
 use crate::mem::sys;

@@ -1,4 +1,4 @@
-//! A running server, and the load that redis-benchmark puts on it.
+//! mini-redis of crates.io, a store in memory, and the load that redis-benchmark puts on it.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,19 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::Bench;
+use super::published::Published;
 use crate::failure::Failure;
+
+/// The published server.
+pub(super) const MINI_REDIS: Published = Published {
+    package: "mini-redis",
+    version: "0.4.1",
+    program: "mini-redis-server",
+    main: "src/bin/server.rs",
+    begin: Some("pub async fn main() -> mini_redis::Result<()> {\n"),
+    features: &[],
+};
 
 /// The requests of each kind in a round.
 pub(super) const REQUESTS: u32 = 200_000;
@@ -62,6 +74,16 @@ impl Server {
 
     pub(super) fn pid(&self) -> String {
         self.child.id().to_string()
+    }
+
+    /// Begins to track every block, as a user would.
+    pub(super) fn track(&self, bench: &Bench) -> Result<(), Failure> {
+        let mut track = bench.about_memory();
+        let ended = track.args(["track", &self.pid()]).output()?;
+        if !ended.status.success() {
+            return Err(String::from_utf8_lossy(&ended.stderr).into_owned().into());
+        }
+        Ok(())
     }
 
     /// Returns the server's resident memory, in KiB.

@@ -1,0 +1,295 @@
+//! Finds blocks whose start is unknown, by the machine words of their owners.
+//!
+//! The tracker's table answers. Without one, the caller's formula counts as *computed*.
+#![cfg_attr(
+    any(feature = "std", feature = "roaring"),
+    expect(unsafe_code, reason = "reads blocks that a handle keeps alive")
+)]
+
+use super::Ops;
+use super::find::{find, within};
+use crate::allocator::size_source::SizeSource;
+#[cfg(feature = "std")]
+use crate::allocator::words::Words;
+use crate::tracker::Tracker;
+use crate::tracker::claim::{Block, Found};
+
+/// The lowest address that a block may have: no system maps the first pages.
+const FIRST_ADDRESS: usize = 1 << 12;
+
+impl Ops<'_> {
+    /// Adds the block that one of these machine words points into. Returns whether it was found.
+    ///
+    /// `is_it` recognizes the block by the word's offset in it and by its requested size in bytes.
+    /// For containers that own an empty table, with no element to point at.
+    pub fn block_by_words(
+        &self,
+        words: impl IntoIterator<Item = usize>,
+        is_it: impl Fn(usize, usize) -> bool,
+    ) -> bool {
+        let SizeSource::Table(tracker) = self.collection.sizes else { return false };
+        for word in words {
+            let found = tracker.look_up(within(word));
+            if found.block.is_some_and(|block| is_it(word - block.start, block.requested)) {
+                self.claim_found(within(word), found);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Adds every block that one of these machine words points into, once each. Without a tracker,
+    /// adds `otherwise` computed bytes.
+    ///
+    /// `is_one` recognizes a block by the word's offset in it and by its requested size in bytes.
+    /// For containers whose storage holds no pointers but those to their own blocks. Padding may
+    /// hold any word, which `is_one` must reject.
+    pub fn blocks_by_words(
+        &self,
+        words: impl IntoIterator<Item = usize, IntoIter: Clone>,
+        is_one: impl Fn(usize, usize) -> bool,
+        otherwise: usize,
+    ) {
+        match self.collection.sizes {
+            SizeSource::Table(tracker) => {
+                let mut found = 0;
+                each_block(tracker, &words.into_iter(), |block, word| {
+                    if is_one(word - block.start, block.requested) {
+                        found += self.claim_found(within(word), found_of(block));
+                    }
+                });
+                self.compute_missing(tracker, found, otherwise);
+            }
+            SizeSource::Layout | SizeSource::Allocator(_) | SizeSource::Function(_) => {
+                self.count_computed(otherwise);
+            }
+        }
+    }
+
+    /// Adds every block that one of these machine words points into, once each, as shared by
+    /// `owners`.
+    ///
+    /// The words belong to a handle. `owners` is `usize::MAX` if the number is unknown. `memory` is
+    /// a pointer that all owners have in common, and the bytes there, which are computed unless
+    /// they lie in a block that was found or a tracker has every block.
+    pub fn shared_blocks_by_words<T: ?Sized>(
+        &self,
+        words: impl IntoIterator<Item = usize, IntoIter: Clone>,
+        (pointer, bytes): (*const T, usize),
+        owners: usize,
+    ) {
+        let address = pointer.cast::<u8>().addr();
+        let mut is_missing = true;
+        if let SizeSource::Table(tracker) = self.collection.sizes {
+            each_block(tracker, &words.into_iter(), |block, word| {
+                // Values of no size may lie at its end.
+                is_missing &= !(block.start..=block.start + block.usable).contains(&address);
+                if self.share_of(block.start, owners).block {
+                    self.claim_found(within(word), found_of(block));
+                }
+            });
+            is_missing &= !tracker.tracks_every_block();
+        }
+        if is_missing && self.share_of(address, owners).block {
+            self.count_computed(bytes);
+        }
+    }
+
+    /// Adds the block that a handle owns alone, which begins at `start` and was allocated with
+    /// `size` bytes. They are computed if a tracker with gaps does not have it. Returns `false`,
+    /// and adds nothing, without a tracker.
+    #[cfg(feature = "bytes")]
+    pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
+        let SizeSource::Table(tracker) = self.collection.sizes else { return false };
+        let start = start.addr();
+        if !self.share_of(start, 1).block {
+            return true;
+        }
+        match self.pending {
+            Some(pending) => self.expect_block(pending, start, size),
+            None => match self.exact_block(tracker, start, size) {
+                Some(bytes) => self.count(bytes),
+                None => self.count_computed(size),
+            },
+        }
+        true
+    }
+
+    /// Adds every block that one of these machine words points into, once each, and passes its
+    /// words to `measure`.
+    ///
+    /// For values whose blocks are all reached through one block.
+    ///
+    /// # Safety
+    ///
+    /// No word points to a block but the pointer to that one, which lives as long as the value.
+    #[cfg(feature = "roaring")]
+    pub(crate) unsafe fn blocks_behind_words(
+        &self,
+        words: &Words<'_>,
+        measure: impl Fn(Words<'_>),
+    ) {
+        let SizeSource::Table(tracker) = self.collection.sizes else { return };
+        each_block(tracker, words, |block, word| {
+            self.claim_found(within(word), found_of(block));
+            // SAFETY: the block lives as long as the value, by the caller's contract.
+            measure(unsafe { words.pointee(block.start, block.requested) });
+        });
+    }
+
+    /// Adds every shared block that one of these machine words points into. The words of a block
+    /// that is visited for the first time are passed to `measure`.
+    ///
+    /// For handles whose blocks are all reached through one block.
+    ///
+    /// # Safety
+    ///
+    /// No word points to a block but the pointer to that one, which lives as long as the handle.
+    #[cfg(feature = "std")]
+    pub(crate) unsafe fn shared_blocks_behind_words(
+        &self,
+        words: &Words<'_>,
+        measure: impl Fn(Words<'_>),
+    ) {
+        let SizeSource::Table(tracker) = self.collection.sizes else { return };
+        each_block(tracker, words, |block, word| {
+            let share = self.share_of(block.start, usize::MAX);
+            if share.block {
+                self.claim_found(within(word), found_of(block));
+            }
+            if share.contents {
+                // SAFETY: the block lives as long as the handle, by the caller's contract.
+                measure(unsafe { words.pointee(block.start, block.requested) });
+            }
+        });
+    }
+}
+
+/// Returns the answer of the look-up that found this block.
+fn found_of(block: Block) -> Found {
+    Found { bytes: block.usable, block: Some(block), wrong: None }
+}
+
+/// Calls `each` once for each block that these few words point into, with the first such word.
+fn each_block(
+    tracker: &dyn Tracker,
+    words: &(impl Iterator<Item = usize> + Clone),
+    mut each: impl FnMut(Block, usize),
+) {
+    for (index, word) in words.clone().enumerate() {
+        if word < FIRST_ADDRESS {
+            continue;
+        }
+        let Some(block) = find(tracker, word) else { continue };
+        let extent = block.start..block.start + block.usable.max(1);
+        if !words.clone().take(index).any(|earlier| extent.contains(&earlier)) {
+            each(block, word);
+        }
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use crate::measure::ops::collection::Collection;
+    use crate::measure::ops::measure_with;
+    use crate::tracker::claim::Claim;
+    use crate::tracker::findings::Recording;
+
+    /// A tracker of two blocks that does not have every block.
+    struct TwoBlocks;
+
+    const BLOCKS: [Block; 2] = [
+        Block { start: 0x1000, requested: 100, usable: 112, identity: 1 },
+        Block { start: 0x2000, requested: 40, usable: 48, identity: 2 },
+    ];
+
+    impl Tracker for TwoBlocks {
+        fn is_awake(&self) -> bool {
+            true
+        }
+
+        fn tracks_every_block(&self) -> bool {
+            false
+        }
+
+        fn state(&self) -> String {
+            "a test".to_owned()
+        }
+
+        fn look_up(&self, claim: Claim) -> Found {
+            let contains =
+                |block: &Block| (block.start..block.start + block.usable).contains(&claim.address);
+            let block = BLOCKS.into_iter().find(contains);
+            Found { bytes: block.map_or(0, |block| block.usable), block, wrong: None }
+        }
+
+        fn exact_block(&self, _: usize, _: usize) -> Option<usize> {
+            None
+        }
+
+        fn entry_address(&self, _: usize) -> *const u8 {
+            core::ptr::null()
+        }
+
+        fn begin(&self) -> Box<dyn Recording> {
+            unreachable!("nothing is collected")
+        }
+
+        fn own_memory(&self, _: &mut dyn FnMut(&'static str, usize, &'static str)) {}
+    }
+
+    #[test]
+    fn blocks_that_the_tracker_does_not_have_are_computed() {
+        // The words, and the bytes and computed ones of 500 that they should lead to.
+        for (words, expected) in [
+            (&[7, 0x1000, 0x1008, 0x2000][..], (500, 500 - 112 - 48)),
+            (&[0x2008], (500, 500)),
+            (&[0x1000], (500, 500 - 112)),
+            (&[], (500, 500)),
+        ] {
+            let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
+            let measured = measure_with(&collection, &(), |(), ops| {
+                ops.blocks_by_words(words.iter().copied(), |offset, _| offset == 0, 500);
+            });
+            assert_eq!((measured.bytes, measured.computed), expected, "{words:x?}");
+        }
+    }
+
+    #[test]
+    fn shared_memory_is_computed_unless_the_tracker_has_its_block() {
+        let memory = core::ptr::without_provenance::<u8>(0x2008);
+        // The words of a handle of 40 shared bytes, and the bytes and computed ones.
+        for (words, expected) in [
+            (&[0x2008, 0x1000][..], (112 + 48, 0)),
+            // The counts were allocated later than the memory.
+            (&[0x1000], (112 + 40, 40)),
+            (&[7], (40, 40)),
+        ] {
+            let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
+            let measured = measure_with(&collection, &(), |(), ops| {
+                // Two owners share all of it.
+                for _ in 0..2 {
+                    ops.shared_blocks_by_words(words.iter().copied(), (memory, 40), usize::MAX);
+                }
+            });
+            assert_eq!((measured.bytes, measured.computed), expected, "{words:x?}");
+        }
+    }
+
+    #[cfg(feature = "bytes")]
+    #[test]
+    fn a_whole_block_from_before_tracking_is_computed() {
+        let start = core::ptr::without_provenance::<u8>(0x3000);
+        let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
+        let measured = measure_with(&collection, &(), |(), ops| {
+            assert!(ops.whole_block(start, 40));
+        });
+        assert_eq!((measured.bytes, measured.computed), (40, 40));
+        let collection = Collection::new(SizeSource::Layout, None);
+        let measured = measure_with(&collection, &(), |(), ops| {
+            assert!(!ops.whole_block(start, 40), "nothing tells that it is a block");
+        });
+        assert_eq!(measured.bytes, 0);
+    }
+}
