@@ -1,6 +1,5 @@
 //! Declares the program's allocator once, and answers size queries about its blocks.
 
-pub(crate) mod words;
 pub(crate) mod size_source;
 #[cfg(feature = "std")]
 mod statistics;

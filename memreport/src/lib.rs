@@ -149,9 +149,6 @@ pub use {
 /// Items for generated code and for the crate `dmd`, without a promise of stability.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::allocator::words::{
-        CAN_READ as CAN_READ_WORDS, Words, read as read_word, words_of,
-    };
     pub use crate::impls::features::FEATURES;
     pub use crate::measure::lookahead::fetch as prefetch;
     pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};
@@ -173,6 +170,9 @@ pub mod __private {
         Block, Claim, CountedBlocks, ExpectedBlock, ExpectedBlocks, Found, Place, Wrong,
     };
     pub use crate::tracker::recorder::{Claimant, Position, RecentFields, Recorder};
+    pub use crate::tracker::words::{
+        CAN_READ as CAN_READ_WORDS, Words, read as read_word, words_of,
+    };
     #[cfg(feature = "std")]
     pub use {
         crate::allocator::counters::{

@@ -1,6 +1,7 @@
 //! Defines the interface to a tracking allocator. The crate `dmd` implements it; measuring calls
 //! it.
 
+pub(crate) mod words;
 pub(crate) mod claim;
 pub(crate) mod recorder;
 #[cfg(feature = "std")]

@@ -7,7 +7,7 @@ use std::backtrace::Backtrace;
 
 use anyhow::Error;
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 impl MallocSizeOf for Error {

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::NonNull;
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<K, V> MallocShallowSizeOf for BTreeMap<K, V> {

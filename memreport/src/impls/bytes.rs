@@ -6,7 +6,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{Lookahead, MallocSizeOf, Ops};
 
 impl MallocSizeOf for Bytes {

@@ -6,7 +6,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
-use crate::allocator::words::{Words, words_of};
+use crate::tracker::words::{Words, words_of};
 use crate::{MallocSizeOf, Ops};
 
 /// A copy of a message slot, with its state.

@@ -7,7 +7,7 @@
 use crossbeam_channel::{Receiver, Sender, never};
 
 use super::channel::add_own;
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 /// The first end that a collection visits counts the block.

@@ -6,7 +6,7 @@
 
 use crossbeam_queue::{ArrayQueue, SegQueue};
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for ArrayQueue<T> {

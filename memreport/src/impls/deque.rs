@@ -3,7 +3,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for VecDeque<T> {

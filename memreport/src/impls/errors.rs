@@ -8,7 +8,7 @@ use alloc::ffi::{IntoStringError, NulError};
 use alloc::string::{FromUtf8Error, FromUtf16Error};
 use core::error::Error;
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(core::fmt::Error, core::alloc::LayoutError, core::str::Utf8Error, FromUtf16Error);

@@ -3,7 +3,7 @@
 
 use generational_arena::{Arena, Index};
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 owns_nothing!(Index);

@@ -8,7 +8,7 @@
 use http::uri::{Authority, PathAndQuery};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
-use crate::allocator::words::{Words, words_of};
+use crate::tracker::words::{Words, words_of};
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 owns_nothing!(StatusCode, Version);

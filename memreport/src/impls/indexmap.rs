@@ -8,7 +8,7 @@ use indexmap::{IndexMap, IndexSet};
 use super::maps::map_like;
 use super::table::{is_table, table_size};
 use crate::Ops;
-use crate::allocator::words::words_outside;
+use crate::tracker::words::words_outside;
 
 map_like! {
     IndexMap<K, V, S>, [key: K, value: V], S => |map, ops| {

@@ -11,7 +11,7 @@ use std::io::{
 };
 
 use super::sequence::elements;
-use crate::allocator::words::{words_of, words_outside};
+use crate::tracker::words::{words_of, words_outside};
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Empty, Repeat, Sink, Stdin, Stdout, Stderr);

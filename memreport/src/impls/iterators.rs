@@ -10,7 +10,7 @@ use alloc::{string, vec};
 use std::collections::{hash_map, hash_set};
 
 use super::{btree, list};
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 impl<T: MallocSizeOf, const N: usize> MallocSizeOf for core::array::IntoIter<T, N> {

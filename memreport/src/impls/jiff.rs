@@ -7,7 +7,7 @@ use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
 use jiff::tz::{Dst, Offset, TimeZone};
 use jiff::{SignedDuration, Span, SpanFieldwise, Timestamp, Unit, Zoned};
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Timestamp, Span, SpanFieldwise, SignedDuration, Unit);

@@ -7,7 +7,7 @@
 use lasso::{Rodeo, RodeoReader, RodeoResolver};
 
 use super::table::table_size;
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(lasso::Spur, lasso::MicroSpur, lasso::MiniSpur, lasso::LargeSpur);

@@ -6,7 +6,7 @@ use core::hash::{BuildHasher, Hash};
 use lru::LruCache;
 
 use super::table::{inside, is_table, table_size};
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 /// A copy of the cache's entry.

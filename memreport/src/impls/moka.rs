@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use moka::sync::Cache;
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 impl<K, V, S> MallocSizeOf for Cache<K, Arc<V>, S>

@@ -3,7 +3,7 @@
 
 use num_bigint::{BigInt, BigUint};
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 impl MallocSizeOf for BigUint {

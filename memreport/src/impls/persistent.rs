@@ -1,8 +1,8 @@
 //! Measures the two shapes of collections of `im` and `imbl`: vectors of chunks, and trees whose
 //! nodes contain elements. Both share nodes.
 
-use crate::allocator::words::words_of;
 use crate::measure::ops::Nodes;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 /// The number of elements in a chunk of a vector.
@@ -58,7 +58,7 @@ macro_rules! trees {
                 ops.add_with(self, |tree, ops| {
                     let mut nodes = $crate::measure::ops::Nodes::new(ops);
                     $(if !tree.$is_empty())? {
-                        nodes.add_nodes_at($crate::allocator::words::words_of(tree), |offset, _| offset == 0);
+                        nodes.add_nodes_at($crate::tracker::words::words_of(tree), |offset, _| offset == 0);
                     }
                     for $element in tree.iter() {
                         let element = (core::ptr::from_ref($first).addr(), size_of_val($first) $(+ size_of_val($second))?);

@@ -11,7 +11,7 @@ use petgraph::stable_graph::StableGraph;
 
 use super::sequence::elements;
 use super::table::{is_table, table_size};
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(petgraph::Directed, petgraph::Undirected, petgraph::Direction);

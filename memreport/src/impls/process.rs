@@ -12,7 +12,7 @@ use std::process::{
 };
 
 use super::btree;
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Child, ChildStdin, ChildStdout, ChildStderr, ExitCode, ExitStatus, Stdio);

@@ -9,7 +9,7 @@ use core::mem::offset_of;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::btree::{Walk, add_lone_leaf};
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 /// A copy of a bitmap's container, for 2^16 numbers.

@@ -13,7 +13,7 @@ use rpds::{
 
 use super::archery::counted;
 use super::table::inside;
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 /// Counts the nodes that a value points to. Called after the elements, so that those are not taken

@@ -8,7 +8,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::{self, Vec};
 use core::alloc::Layout;
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for Vec<T> {

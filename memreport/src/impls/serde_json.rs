@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 
 use super::btree::{Walk, add_lone_leaf};
 use super::table::table_size;
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 /// True if a map is std's, and not `indexmap`'s. The two differ in size.

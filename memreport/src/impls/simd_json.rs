@@ -5,7 +5,7 @@ use simd_json::StaticNode;
 use simd_json::value::{borrowed, owned, tape};
 
 use super::table::{inside, is_table, table_size};
-use crate::allocator::words::words_outside;
+use crate::tracker::words::words_outside;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(StaticNode);

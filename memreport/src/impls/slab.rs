@@ -2,7 +2,7 @@
 
 use slab::Slab;
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 /// A copy of the slab's entry.

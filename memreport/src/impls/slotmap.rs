@@ -9,7 +9,7 @@ use slotmap::{DenseSlotMap, HopSlotMap, Key, SecondaryMap, SlotMap};
 
 #[cfg(feature = "std")]
 use super::table::{add_table, table_size};
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 owns_nothing!(slotmap::DefaultKey, slotmap::KeyData);

@@ -9,7 +9,7 @@ use string_interner::backend::Backend;
 use string_interner::{StringInterner, Symbol};
 
 use super::table::table_size;
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(

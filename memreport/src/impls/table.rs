@@ -6,7 +6,7 @@
 )]
 
 use crate::Ops;
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 
 /// Returns the address of the part of an entry that has a size: an empty part may lie beyond the
 /// table's end.

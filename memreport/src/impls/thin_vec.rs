@@ -3,7 +3,7 @@
 
 use thin_vec::ThinVec;
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for ThinVec<T> {

@@ -9,7 +9,7 @@ use std::sync::{Barrier, Condvar, Once};
 use std::task::Waker;
 use std::thread::{JoinHandle, ScopedJoinHandle, Thread};
 
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Barrier, Condvar, Once);

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::allocator::words::{Words, words_of};
+use crate::tracker::words::{Words, words_of};
 use crate::{MallocSizeOf, Ops};
 
 /// A copy of a queue's block: a start, a pointer to the next, ready bits, the former end, and

@@ -38,11 +38,11 @@ use super::size_of::{MallocShallowSizeOf, MallocSizeOf};
 #[cfg(feature = "std")]
 use crate::allocator::declaration::usable_size;
 use crate::allocator::size_source::SizeSource;
-use crate::allocator::words::words_of;
 use crate::field::Field;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Claim, Place, Wrong};
 use crate::tracker::recorder::Recorder;
+use crate::tracker::words::words_of;
 
 /// The stack depth in bytes from which on values are deferred: half of the smallest usual stack.
 const STACK_BUDGET: usize = 48 * 1024;

@@ -3,8 +3,8 @@
 use core::cell::Cell;
 
 use super::claim::{Claim, CountedBlocks, ExpectedBlocks, Found};
-use crate::allocator::words::Words;
 use crate::field::Field;
+use crate::tracker::words::Words;
 
 /// A recorder of all claims of one collection, in the order in which they are made.
 pub trait Recorder {

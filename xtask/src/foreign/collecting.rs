@@ -2,8 +2,8 @@
 //! tracked, beside asleep, in a server of crates.io.
 //!
 //! The server is mini-redis, a store in memory, over the system's allocator and over jemalloc. Its
-//! copy gets the lines that the guide asks for, and `MallocSizeOf` derived for its state, a hash map
-//! of texts and shared slices in which one field of each entry is ignored. The reporter times
+//! copy gets the lines that the guide asks for, and `MallocSizeOf` derived for its state: a hash
+//! map of texts and shared slices, in which one field of each entry is ignored. The reporter times
 //! itself. Three servers run at once, with DMD asleep and with every block tracked from the start
 //! and late. redis-benchmark gives them the same keys, and `about-memory` asks them in turn.
 

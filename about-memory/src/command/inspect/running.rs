@@ -54,7 +54,7 @@ const OF_DMD: &str = "in the $DMD environment variable";
 /// An allocator that a program has instead of glibc's, or beside it.
 struct Other {
     name: &'static str,
-    /// How to see its blocks.
+    /// The sentence that tells how to see its blocks.
     remedy: String,
 }
 

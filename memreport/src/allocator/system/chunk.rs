@@ -11,7 +11,7 @@ use core::ffi::c_void;
 use core::sync::atomic::AtomicU8;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::allocator::words;
+use crate::tracker::words;
 
 /// Flags are in the low bits of the word. This one marks a chunk that is a mapping of its own, with
 /// a longer header.

@@ -9,10 +9,10 @@
 use super::Ops;
 use super::find::{find, within};
 use crate::allocator::size_source::SizeSource;
-#[cfg(feature = "std")]
-use crate::allocator::words::Words;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, Found};
+#[cfg(feature = "std")]
+use crate::tracker::words::Words;
 
 /// The lowest address that a block may have: no system maps the first pages.
 const FIRST_ADDRESS: usize = 1 << 12;

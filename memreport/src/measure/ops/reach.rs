@@ -2,7 +2,7 @@
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
-use crate::allocator::words::words_of;
+use crate::tracker::words::words_of;
 
 impl<'a> Ops<'a> {
     /// Leaves it to the tracker to find the blocks of a value whose type cannot be measured.
