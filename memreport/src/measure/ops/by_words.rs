@@ -31,7 +31,7 @@ impl Ops<'_> {
         for word in words {
             let found = tracker.look_up(within(word));
             if found.block.is_some_and(|block| is_it(word - block.start, block.requested)) {
-                self.claim_found(within(word), found);
+                self.record(within(word), found);
                 return true;
             }
         }
@@ -55,7 +55,8 @@ impl Ops<'_> {
                 let mut found = 0;
                 each_block(tracker, &words.into_iter(), |block, word| {
                     if is_one(word - block.start, block.requested) {
-                        found += self.claim_found(within(word), found_of(block));
+                        // Not looked up again: other threads may free it meanwhile.
+                        found += self.record(within(word), found_of(block));
                     }
                 });
                 self.compute_missing(tracker, found, otherwise);

@@ -53,7 +53,8 @@ impl Ops<'_> {
         self.claim_found(claim, tracker.look_up(claim))
     }
 
-    /// Claims a block that was looked up. Returns its bytes.
+    /// Claims a block that was looked up, and lives until the measurement ends or its borrow does.
+    /// Returns its bytes.
     pub(super) fn claim_found(&self, claim: Claim, found: Found) -> usize {
         match (self.pending, found.block) {
             // Its word is in the cache now, and the quick way to claim it takes less time.
