@@ -76,9 +76,10 @@ impl Ops<'_> {
     pub fn shared_blocks_by_words<T: ?Sized>(
         &self,
         words: impl IntoIterator<Item = usize, IntoIter: Clone>,
-        (pointer, bytes): (*const T, usize),
+        memory: (*const T, usize),
         owners: usize,
     ) {
+        let (pointer, bytes) = memory;
         let address = pointer.cast::<u8>().addr();
         let mut is_missing = true;
         if let SizeSource::Table(tracker) = self.collection.sizes {
