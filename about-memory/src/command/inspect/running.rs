@@ -67,8 +67,8 @@ fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Opt
     // An allocator may also be linked in without use, which DMD would know.
     let remedy = if has(OF_DMD) {
         format!(
-            "if DMD tracks its blocks, `about-memory track {pid} --mode=scan` and then `about-memory snapshot {pid} --dump \
-             --output heap.json.gz` save them"
+            "if DMD is over {name}, `about-memory track {pid} --mode=scan` tracks blocks that are allocated from then on, and \
+             `about-memory snapshot {pid} --dump --output heap.json.gz` saves them"
         )
     } else {
         format!("DMD over {name}, built into the program, shows its blocks")
