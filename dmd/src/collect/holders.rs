@@ -6,9 +6,11 @@
 //! such indirect holders gets none. Spare capacity contains stale words, so an indirect holder is
 //! likely, not certain.
 //!
-//! Memory is read by the kernel, so memory that was unmapped meanwhile is skipped.
+//! Skipped fields are read while their reporter holds the value. Data and blocks are read by the
+//! kernel, so memory that was unmapped meanwhile is skipped.
 //!
-//! Reading order: `words` reads memory, `skipped` notes pointers of skipped fields, then this file.
+//! Reading order: `words` reads memory by the kernel, `skipped` notes pointers of skipped fields,
+//! then this file.
 //! `enabled` turns the search off. `reached` follows pointers of fields that are measured so.
 //! `thread_stacks` has the stacks of a scan.
 
