@@ -19,14 +19,11 @@ pub(super) fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
     loop {
         let Copied { mut image, mappings, pause } = glibc_heap::copy(pid, extent)?;
         let Some(heap) = glibc_heap::read(&image) else {
-            return Err(no_heap(pid, program.as_deref(), &mappings).into());
+            return Err(no_heap(pid, &mappings).into());
         };
         copies += 1;
         if heap.notes.is_empty() || copies == COPIES {
-            let other = other_allocator(pid, program.as_deref(), &mappings);
-            image.notes.extend(other.map(|Other { name, remedy }| {
-                format!("the program has {name} too, whose blocks are not here: {remedy}")
-            }));
+            image.notes.extend(other_allocator(pid, program.as_deref(), &mappings));
             let copied = image.areas.size();
             let name = format!("process {pid}");
             let inspected = Inspected { name, heap, copied, pause: Some(pause) };
@@ -48,32 +45,24 @@ const ALLOCATORS: [(&str, &str); 3] =
 const LINKED: [(&str, &str); 2] =
     [("<jemalloc>: ", "jemalloc"), ("mimalloc: warning: ", "mimalloc")];
 
-/// A text that DMD has.
+/// A text that DMD has. A program with it may have an allocator linked in and not use it; DMD
+/// itself tells its blocks.
 const OF_DMD: &str = "in the $DMD environment variable";
 
-/// An allocator that a program has instead of glibc's, or beside it.
-struct Other {
-    name: &'static str,
-    /// The sentence that tells how to see its blocks.
-    remedy: String,
+/// Returns a sentence about the allocator that a program uses beside glibc's.
+fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Option<String> {
+    let is_program = |mapping: &&Mapping| Some(&*mapping.path) == program;
+    let linked = || linked_allocator(pid, mappings.iter().find(is_program)?);
+    let name = library_allocator(mappings).or_else(linked)?;
+    Some(format!(
+        "the program has {name} too, whose blocks are not here: DMD over {name}, built into the program, shows them"
+    ))
 }
 
-/// Returns the allocator that a program has instead of glibc's, or beside it.
-fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Option<Other> {
-    let program = mappings.iter().find(|mapping| Some(&*mapping.path) == program);
-    let has = |text| program.is_some_and(|program| find_text(pid, program, &[text]).is_some());
-    let linked = || LINKED.iter().find(|(text, _)| has(text)).map(|(_, name)| *name);
-    let name = library_allocator(mappings).or_else(linked)?;
-    // An allocator may also be linked in without use, which DMD would know.
-    let remedy = if has(OF_DMD) {
-        format!(
-            "if DMD is over {name}, `about-memory track {pid} --mode=scan` tracks blocks that are allocated from then on, and \
-             `about-memory snapshot {pid} --dump --output heap.json.gz` saves them"
-        )
-    } else {
-        format!("DMD over {name}, built into the program, shows its blocks")
-    };
-    Some(Other { name, remedy })
+/// Returns the allocator that is linked into a program without DMD.
+fn linked_allocator(pid: u32, program: &Mapping) -> Option<&'static str> {
+    let found = find_text(pid, program, &[OF_DMD, LINKED[0].0, LINKED[1].0])?;
+    LINKED.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
 }
 
 fn library_allocator(mappings: &[Mapping]) -> Option<&'static str> {
@@ -82,15 +71,15 @@ fn library_allocator(mappings: &[Mapping]) -> Option<&'static str> {
 }
 
 /// Returns why a process has no heap that can be read.
-fn no_heap(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> String {
+fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
     let has = |part: &str| mappings.iter().any(|mapping| mapping.file_name().contains(part));
     let private: u64 = mappings
         .iter()
         .filter(|mapping| mapping.is_writable && mapping.inode == 0)
         .map(|mapping| mapping.range.end - mapping.range.start)
         .sum();
-    let what = match other_allocator(pid, program, mappings) {
-        Some(Other { name, remedy }) => format!("its allocator is {name}; {remedy}"),
+    let what = match library_allocator(mappings) {
+        Some(name) => format!("its allocator is {name}"),
         None if has("libc.so.6") => "it has not allocated anything by glibc's malloc".to_owned(),
         None => instead_of_glibc(pid, mappings).to_owned(),
     };
@@ -116,14 +105,11 @@ mod tests {
         };
         // No process has this number, so that no program's file is looked at.
         let of = |path| {
-            no_heap(0, None, &[mapping(path, true, 9), mapping("", true, 0), mapping("", false, 0)])
+            no_heap(0, &[mapping(path, true, 9), mapping("", true, 0), mapping("", false, 0)])
         };
         for (path, reason) in [
             ("/lib/libc.so.6", "it has not allocated anything by glibc's malloc"),
-            (
-                "/lib/libjemalloc.so.2",
-                "its allocator is jemalloc; DMD over jemalloc, built into the program, shows its blocks",
-            ),
+            ("/lib/libjemalloc.so.2", "its allocator is jemalloc"),
             ("/lib/ld-musl-x86_64.so.1", "its C library is musl, and only glibc's malloc is known"),
             ("/lib/libc-of-others.so.1", "its C library is not glibc"),
             ("/bin/static", "it is statically linked"),
