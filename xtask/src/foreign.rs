@@ -113,6 +113,15 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(wrong == 0)
 }
 
+/// Returns the number that follows an option: at least 1.
+fn number_after<'a>(
+    option: &str,
+    mut words: impl Iterator<Item = &'a &'a str>,
+) -> Result<usize, Failure> {
+    let number = words.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| format!("`{option}` takes a number from 1").into())
+}
+
 /// Builds a program and returns its path.
 fn program(name: &str, feature: &str, is_release: bool) -> Result<PathBuf, Failure> {
     let mut build = build::cargo();

@@ -50,10 +50,8 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         claim.address = sys::untagged(claim.address);
         match claim.place {
             Place::Start => look_up_start(Self::GRANULE, claim),
-            Place::Inside => {
-                let block = enclosing(Self::GRANULE, claim.address);
-                Found { bytes: block.map_or(0, |block| block.usable), block, wrong: None }
-            }
+            Place::KnownStart => found(BLOCKS.starting_at(Self::GRANULE, claim.address)),
+            Place::Inside => found(BLOCKS.enclosing(Self::GRANULE, claim.address)),
         }
     }
 
@@ -100,7 +98,7 @@ fn look_up_start(granule: Granule, claim: Claim) -> Found {
             wrong: if agrees { None } else { Some(Wrong::Partial) },
         };
     }
-    let block = enclosing(granule, claim.address);
+    let block = BLOCKS.enclosing(granule, claim.address).map(found_block);
     let wrong = match block {
         Some(_) => Wrong::Interior,
         None if plan::has_gaps() => Wrong::Untracked,
@@ -109,8 +107,10 @@ fn look_up_start(granule: Granule, claim: Claim) -> Found {
     Found { bytes: claim.size.unwrap_or(0), block, wrong: Some(wrong) }
 }
 
-fn enclosing(granule: Granule, address: usize) -> Option<FoundBlock> {
-    BLOCKS.enclosing(granule, address).map(found_block)
+/// Returns the answer of a look-up that cannot be wrong.
+fn found(block: Option<LiveBlock>) -> Found {
+    let block = block.map(found_block);
+    Found { bytes: block.map_or(0, |block| block.usable), block, wrong: None }
 }
 
 fn found_block(found: LiveBlock) -> FoundBlock {

@@ -22,6 +22,9 @@ pub struct Claim {
 pub enum Place {
     /// The first byte. Any other position is a defect of the reporter.
     Start,
+    /// The first byte, for certain. An address at which no block starts is no defect, and no block
+    /// around it is searched for.
+    KnownStart,
     /// Any byte. An address outside all blocks is no defect.
     Inside,
 }

@@ -12,9 +12,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::Bench;
 use super::published::{Allocator, Prepared, Published};
 use super::server::{MINI_REDIS, Server};
+use super::{Bench, number_after};
 use crate::bench::figure::{Figure, lines, median, table};
 use crate::build;
 use crate::failure::Failure;
@@ -86,11 +86,7 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
     while let Some(word) = words.next() {
         match *word {
             "--dev" => is_dev = true,
-            "--launches" => {
-                let number = words.next().and_then(|number| number.parse().ok());
-                let number = number.filter(|launches| *launches > 0);
-                launches = number.ok_or("`--launches` takes a number from 1")?;
-            }
+            "--launches" => launches = number_after("--launches", &mut words)?,
             word => return Err(format!("`collecting` takes no `{word}`").into()),
         }
     }

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use self::work::{WORKS, Work};
-use super::Bench;
 use super::published::Allocator;
+use super::{Bench, number_after};
 use crate::bench::figure::{Figure, lines, table};
 use crate::bench::process::{self, Times};
 use crate::failure::Failure;
@@ -85,11 +85,7 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
     while let Some(word) = words.next() {
         match *word {
             "--dev" => is_dev = true,
-            "--rounds" => {
-                let number = words.next().and_then(|number| number.parse().ok());
-                let number = number.filter(|rounds| *rounds > 0);
-                rounds = number.ok_or("`--rounds` takes a number from 1")?;
-            }
+            "--rounds" => rounds = number_after("--rounds", &mut words)?,
             name if WORKS.iter().any(|work| work.published.program == name) => wanted.push(name),
             name => {
                 let names = WORKS.map(|work| work.published.program).join(", ");

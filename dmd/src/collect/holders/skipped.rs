@@ -125,7 +125,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "Miri does not read words of unknown types")]
     fn pointers_of_a_skipped_value_into_blocks_are_noted_up_to_the_limits() {
         // Nothing else has the address of this block while it lives.
         let memory = vec![[0_usize; 8]; 4];

@@ -11,6 +11,8 @@ use super::find::{find, within};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, Found};
+#[cfg(feature = "bytes")]
+use crate::tracker::claim::{Claim, Place};
 #[cfg(feature = "std")]
 use crate::tracker::words::Words;
 
@@ -111,10 +113,23 @@ impl Ops<'_> {
             Some(pending) => self.expect_block(pending, start, size),
             None => match self.exact_block(tracker, start, size) {
                 Some(bytes) => self.count(bytes),
-                None => self.count_computed(size),
+                None => self.claim_known_start(tracker, start, size),
             },
         }
         true
+    }
+
+    /// Claims the block that starts at this address. If the tracker does not have it, its size is
+    /// computed.
+    #[cfg(feature = "bytes")]
+    fn claim_known_start(&self, tracker: &dyn Tracker, start: usize, size: usize) {
+        let claim = Claim { address: start, size: Some(size), place: Place::KnownStart };
+        let found = tracker.look_up(claim);
+        if found.block.is_some() {
+            self.record(claim, found);
+        } else {
+            self.count_computed(size);
+        }
     }
 
     /// Adds every block that one of these machine words points into, once each, and passes its
@@ -195,6 +210,7 @@ mod tests {
     use super::*;
     use crate::measure::ops::collection::Collection;
     use crate::measure::ops::measure_with;
+    #[cfg(not(feature = "bytes"))]
     use crate::tracker::claim::Claim;
     use crate::tracker::findings::Recording;
 
@@ -261,18 +277,21 @@ mod tests {
     #[test]
     fn shared_memory_is_computed_unless_the_tracker_has_its_block() {
         let memory = core::ptr::without_provenance::<u8>(0x2008);
-        // The words of a handle of 40 shared bytes, and the bytes and computed ones.
-        for (words, expected) in [
-            (&[0x2008, 0x1000][..], (112 + 48, 0)),
+        // A handle, which lies in the first block and shares none of it.
+        let handle = core::ptr::without_provenance::<u8>(0x1008);
+        // The words of a handle, its shared bytes, and the bytes and computed ones that it adds.
+        for (words, memory, expected) in [
+            (&[0x2008, 0x1000][..], (memory, 40), (112 + 48, 0)),
             // The counts were allocated later than the memory.
-            (&[0x1000], (112 + 40, 40)),
-            (&[7], (40, 40)),
+            (&[0x1000], (memory, 40), (112 + 40, 40)),
+            (&[7], (memory, 40), (40, 40)),
+            (&[7], (handle, 0), (0, 0)),
         ] {
             let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
             let measured = measure_with(&collection, &(), |(), ops| {
                 // Two owners share all of it.
                 for _ in 0..2 {
-                    ops.shared_blocks_by_words(words.iter().copied(), (memory, 40), usize::MAX);
+                    ops.shared_blocks_by_words(words.iter().copied(), memory, usize::MAX);
                 }
             });
             assert_eq!((measured.bytes, measured.computed), expected, "{words:x?}");
@@ -281,17 +300,20 @@ mod tests {
 
     #[cfg(feature = "bytes")]
     #[test]
-    fn a_whole_block_from_before_tracking_is_computed() {
-        let start = core::ptr::without_provenance::<u8>(0x3000);
-        let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
-        let measured = measure_with(&collection, &(), |(), ops| {
-            assert!(ops.whole_block(start, 40));
-        });
-        assert_eq!((measured.bytes, measured.computed), (40, 40));
-        let collection = Collection::new(SizeSource::Layout, None);
-        let measured = measure_with(&collection, &(), |(), ops| {
-            assert!(!ops.whole_block(start, 40), "nothing tells that it is a block");
-        });
-        assert_eq!(measured.bytes, 0);
+    fn a_whole_block_is_claimed_or_else_computed() {
+        // The quick look-up decides for none of them, as for large blocks.
+        for (start, size, expected) in [(0x1000, 100, (112, 0)), (0x3000, 40, (40, 40))] {
+            let start = core::ptr::without_provenance::<u8>(start);
+            let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
+            let measured = measure_with(&collection, &(), |(), ops| {
+                assert!(ops.whole_block(start, size));
+            });
+            assert_eq!((measured.bytes, measured.computed), expected);
+            let collection = Collection::new(SizeSource::Layout, None);
+            let measured = measure_with(&collection, &(), |(), ops| {
+                assert!(!ops.whole_block(start, size), "nothing tells that it is a block");
+            });
+            assert_eq!(measured.bytes, 0);
+        }
     }
 }
