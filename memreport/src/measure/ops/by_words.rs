@@ -301,7 +301,7 @@ mod tests {
     #[cfg(feature = "bytes")]
     #[test]
     fn a_whole_block_is_claimed_or_else_computed() {
-        // The quick look-up decides for none of them, as for large blocks.
+        // The quick look-up decides for neither; large blocks are like that.
         for (start, size, expected) in [(0x1000, 100, (112, 0)), (0x3000, 40, (40, 40))] {
             let start = core::ptr::without_provenance::<u8>(start);
             let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
