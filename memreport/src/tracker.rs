@@ -47,7 +47,7 @@ pub trait Tracker: Sync {
 
     /// Looks up several blocks as [`exact_block`](Self::exact_block) does, and counts them.
     fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
-        blocks.look_up(|block| self.exact_block(block.start.get(), block.size.get()))
+        blocks.look_up(|block| self.exact_block(block.start.get().addr(), block.size.get()))
     }
 
     /// Returns the address of the table's entry for a block, so that it can be prefetched. Any

@@ -58,7 +58,16 @@ pub(crate) struct Balance<'c> {
 /// The block that was added last.
 struct LastBlock {
     start: usize,
+    usable: usize,
     reports: ReportSet,
+}
+
+impl LastBlock {
+    /// Returns whether the address is inside the block. The blocks are added by address, and so are
+    /// the claims between them.
+    fn contains(&self, address: usize) -> bool {
+        (self.start..self.start + self.usable).contains(&address)
+    }
 }
 
 /// The bit in a reporter's number that marks heaps whose blocks are reported on allocation.
@@ -84,7 +93,7 @@ impl<'c> Balance<'c> {
             origins: Origins::find(),
             reached,
             attributed: PageList::new(),
-            last: LastBlock { start: 0, reports: ReportSet::NONE },
+            last: LastBlock { start: 0, usable: 0, reports: ReportSet::NONE },
         }
     }
 
@@ -126,7 +135,7 @@ impl<'c> Balance<'c> {
             totals.add(block.usable, block.usable);
         }
         self.add_to_summary(block, totals);
-        self.last = LastBlock { start, reports: set };
+        self.last = LastBlock { start, usable: block.usable, reports: set };
         set
     }
 
@@ -207,11 +216,15 @@ impl<'c> Balance<'c> {
 
     fn add_wrong(&mut self, claim: ResolvedClaim, block: Option<Block>) {
         let mut reports = ReportSet::NONE;
-        let block = match claim.wrong {
-            Some(Wrong::Untracked) => {
+        let mut wrong = claim.wrong;
+        if wrong == Some(Wrong::Untracked) {
+            if !self.last.contains(claim.address) {
                 self.summary.reported_untracked += claim.bytes;
                 return;
             }
+            wrong = Some(Wrong::Interior);
+        }
+        let block = match wrong {
             // The claim is of the address; the dump also shows the block around it.
             Some(Wrong::Interior) => {
                 let around = BLOCKS.enclosing(self.granule, claim.address);
@@ -222,7 +235,7 @@ impl<'c> Balance<'c> {
             }
             _ => block,
         };
-        let kind = match claim.wrong {
+        let kind = match wrong {
             Some(Wrong::NonHeap) => WrongKind::NonHeap,
             Some(Wrong::Interior) => WrongKind::Interior,
             Some(Wrong::Partial) if block.is_some() => WrongKind::Partial,

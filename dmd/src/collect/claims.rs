@@ -185,7 +185,7 @@ impl ClaimBuffer {
             let Some((slow, after)) = rest.split_first() else { return counted };
             rest = after;
             let claimant = Claimant { reporter, field: slow.field.get() };
-            match self.claimed_exact(slow.start.get(), slow.size.get(), claimant) {
+            match self.claimed_exact(slow.start.get().addr(), slow.size.get(), claimant) {
                 Some(bytes) => counted += CountedBlocks { blocks: 1, bytes },
                 None => missed(slow),
             }
@@ -214,7 +214,7 @@ impl ClaimBuffer {
                 let Some(other) = id.and_then(ClaimantBits::of) else { break };
                 (last, bits) = (field, other.for_old(true));
             }
-            let start = sys::untagged(block.start.get());
+            let start = sys::untagged(block.start.get().addr());
             let short = ShortClaim::right(start, bytes, bits);
             if !short.is_some_and(|short| short.store(place, region)) {
                 break;

@@ -50,7 +50,6 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         claim.address = sys::untagged(claim.address);
         match claim.place {
             Place::Start => look_up_start(Self::GRANULE, claim),
-            Place::KnownStart => found(BLOCKS.starting_at(Self::GRANULE, claim.address)),
             Place::Inside => found(BLOCKS.enclosing(Self::GRANULE, claim.address)),
         }
     }
@@ -98,11 +97,13 @@ fn look_up_start(granule: Granule, claim: Claim) -> Found {
             wrong: if agrees { None } else { Some(Wrong::Partial) },
         };
     }
-    let block = BLOCKS.enclosing(granule, claim.address).map(found_block);
-    let wrong = match block {
-        Some(_) => Wrong::Interior,
-        None if plan::has_gaps() => Wrong::Untracked,
-        None => Wrong::NonHeap,
+    // With gaps, most such blocks were allocated before tracking, and a search would take long. If
+    // the address is inside a block, the pass over all blocks finds out.
+    let (block, wrong) = if plan::has_gaps() {
+        (None, Wrong::Untracked)
+    } else {
+        let block = BLOCKS.enclosing(granule, claim.address).map(found_block);
+        (block, block.map_or(Wrong::NonHeap, |_| Wrong::Interior))
     };
     Found { bytes: claim.size.unwrap_or(0), block, wrong: Some(wrong) }
 }

@@ -24,9 +24,7 @@ impl MallocSizeOf for Bytes {
 
     #[inline]
     fn prefetch(&self, ahead: Lookahead<'_>) {
-        if is_whole_block(self) {
-            ahead.entry(self.as_ptr());
-        } else {
+        if !is_whole_block(self) {
             ahead.words(words_of(self));
         }
     }

@@ -11,11 +11,11 @@ pub(crate) const LINE: usize = 64;
 /// Prefetches the memory that will be queried soon, by hints to the processor.
 #[derive(Clone, Copy)]
 pub struct Lookahead<'t> {
-    /// The table that answers size queries. Without one, the allocator reads the word before the
-    /// block.
+    /// The table that answers size queries. It looks up many blocks at once, and prefetches their
+    /// entries itself.
     pub(crate) table: Option<&'t dyn Tracker>,
-    /// True if the tracker looks up many blocks at once, and prefetches their entries itself.
-    pub(crate) defers_look_ups: bool,
+    /// True if the allocator reports sizes, from the word before a block.
+    pub(crate) asks_allocator: bool,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -30,11 +30,8 @@ impl Lookahead<'_> {
     /// Prefetches for a size query of a block whose contents are not visited, such as a text's.
     #[inline]
     pub fn block<T: ?Sized>(self, start: *const T) {
-        let start = start.cast::<u8>();
-        match self.table {
-            None => fetch(header(start)),
-            Some(_) if self.defers_look_ups => {}
-            Some(table) => fetch(table.entry_address(start.addr())),
+        if self.asks_allocator {
+            fetch(header(start.cast()));
         }
     }
 
@@ -42,26 +39,9 @@ impl Lookahead<'_> {
     #[inline]
     pub fn contents<T: ?Sized>(self, start: *const T, bytes: usize) {
         let start = start.cast::<u8>();
-        match self.table {
-            // The start is mostly in one line with the header.
-            None => fetch(header(start)),
-            Some(table) => {
-                if !self.defers_look_ups {
-                    fetch(table.entry_address(start.addr()));
-                }
-                fetch(start);
-            }
-        }
+        // The start is mostly in one line with the header.
+        fetch(if self.asks_allocator { header(start) } else { start });
         fetch(start.wrapping_add(bytes.saturating_sub(1)));
-    }
-
-    /// Prefetches the table's entry of a block that only a tracker finds.
-    #[cfg(feature = "bytes")]
-    #[inline]
-    pub(crate) fn entry(self, start: *const u8) {
-        if self.table.is_some() {
-            self.block(start);
-        }
     }
 
     /// Prefetches for the look-ups of these machine words as addresses in blocks, if a tracker
@@ -78,7 +58,10 @@ impl Lookahead<'_> {
     /// is visited.
     #[inline]
     pub(crate) fn shared_contents(self, start: *const u8, bytes: usize) {
-        Lookahead { defers_look_ups: false, ..self }.contents(start, bytes);
+        if let Some(table) = self.table {
+            fetch(table.entry_address(start.addr()));
+        }
+        self.contents(start, bytes);
     }
 
     /// Prefetches for a value that is a block of its own. See [`contents`](Self::contents).
@@ -98,6 +81,8 @@ fn header(start: *const u8) -> *const u8 {
 /// Prefetches the cache line at this address, which may be any address.
 #[inline]
 pub fn fetch(address: *const u8) {
+    #[cfg(all(test, feature = "std"))]
+    tests::FETCHED.with_borrow_mut(|fetched| fetched.push(address.addr()));
     #[cfg(all(not(miri), target_arch = "x86_64"))]
     // SAFETY: a prefetch reads nothing, and does nothing for an unmapped address.
     unsafe {
@@ -114,108 +99,90 @@ pub fn fetch(address: *const u8) {
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
+    use std::cell::RefCell;
     use std::rc::Rc;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use super::*;
     use crate::MallocSizeOf;
-    use crate::tracker::claim::{Claim, Found};
-    use crate::tracker::findings::Recording;
 
-    /// A tracker whose table only answers where an entry is, and logs the blocks.
-    #[derive(Default)]
-    struct Entries(Mutex<Vec<usize>>);
-
-    impl Tracker for Entries {
-        fn is_awake(&self) -> bool {
-            true
-        }
-
-        fn tracks_every_block(&self) -> bool {
-            true
-        }
-
-        fn state(&self) -> String {
-            "a test".to_owned()
-        }
-
-        fn look_up(&self, claim: Claim) -> Found {
-            unreachable!("{claim:?}")
-        }
-
-        fn exact_block(&self, _: usize, _: usize) -> Option<usize> {
-            None
-        }
-
-        fn entry_address(&self, address: usize) -> *const u8 {
-            self.0.lock().expect("nothing panics").push(address);
-            core::ptr::null()
-        }
-
-        fn begin(&self) -> Box<dyn Recording> {
-            unreachable!("nothing is collected")
-        }
-
-        fn own_memory(&self, _: &mut dyn FnMut(&'static str, usize, &'static str)) {}
+    std::thread_local! {
+        /// The addresses that this thread has prefetched.
+        pub(super) static FETCHED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// Returns the blocks whose entries are prefetched with a value, and those with its pointees.
-    fn fetched<T: MallocSizeOf>(value: &T) -> [Vec<usize>; 2] {
-        let [blocks, pointees] = [Entries::default(), Entries::default()];
-        let by = |table| Lookahead {
-            table: Some(table),
-            defers_look_ups: false,
-            defers_pointees: false,
-        };
-        value.prefetch(by(&blocks));
-        value.prefetch_pointees(by(&pointees));
-        [blocks, pointees].map(|entries| entries.0.into_inner().expect("nothing panics"))
+    /// Prefetches for visits to contents, not for size queries.
+    const CONTENTS: Lookahead<'_> =
+        Lookahead { table: None, asks_allocator: false, defers_pointees: false };
+
+    /// Returns the addresses that are prefetched by a call.
+    fn fetched(call: impl FnOnce()) -> Vec<usize> {
+        FETCHED.take();
+        call();
+        FETCHED.take()
+    }
+
+    /// Checks the starts of the blocks that are prefetched with a value, and with its pointees.
+    #[track_caller]
+    fn check<T: MallocSizeOf>(value: &T, blocks: &[usize], pointees: &[usize]) {
+        let fetched_blocks = fetched(|| value.prefetch(CONTENTS));
+        let fetched_pointees = fetched(|| value.prefetch_pointees(CONTENTS));
+        for (fetched, expected) in [(fetched_blocks, blocks), (fetched_pointees, pointees)] {
+            assert!(expected.iter().all(|block| fetched.contains(block)), "{fetched:x?}");
+            assert_eq!(fetched.is_empty(), expected.is_empty(), "{fetched:x?}");
+        }
     }
 
     #[expect(clippy::box_collection, reason = "its pointee owns a block")]
-    fn text(place: usize) -> Box<String> {
-        Box::new(format!("text {place}"))
+    fn list(place: usize) -> Box<Vec<String>> {
+        Box::new(vec![format!("text {place}")])
     }
 
     /// Returns the block of a box.
-    fn own(text: &String) -> usize {
-        core::ptr::from_ref(text).addr()
+    fn own(list: &Vec<String>) -> usize {
+        core::ptr::from_ref(list).addr()
     }
 
-    /// Returns the block of a text.
-    fn buffer(text: &str) -> usize {
-        text.as_ptr().addr()
+    /// Returns the block of a list's elements.
+    fn elements(list: &[String]) -> usize {
+        list.as_ptr().addr()
     }
 
     #[test]
-    fn a_value_prefetches_the_entry_of_its_block_and_then_of_its_pointees() {
+    fn a_value_prefetches_its_block_and_then_its_pointees() {
         let counts = size_of::<[usize; 2]>();
-        let boxed = text(0);
-        assert_eq!(fetched(&boxed), [[own(&boxed)], [buffer(&boxed)]]);
-        let shared = Arc::new(*text(1));
-        assert_eq!(fetched(&shared), [[own(&shared) - counts], [buffer(&shared)]]);
-        let shared = Rc::new(*text(2));
-        assert_eq!(fetched(&shared), [[own(&shared) - counts], [buffer(&shared)]]);
-        let array = [text(3), text(4)];
-        let expected = [[own(&array[0]), own(&array[1])], [buffer(&array[0]), buffer(&array[1])]];
-        assert_eq!(fetched(&array), expected);
+        let boxed = list(0);
+        check(&boxed, &[own(&boxed)], &[elements(&boxed)]);
+        let shared = Arc::new(*list(1));
+        check(&shared, &[own(&shared) - counts], &[elements(&shared)]);
+        let shared = Rc::new(*list(2));
+        check(&shared, &[own(&shared) - counts], &[elements(&shared)]);
+        let array = [list(3), list(4)];
+        let owned = array.each_ref().map(|list| own(list));
+        check(&array, &owned, &array.each_ref().map(|list| elements(list)));
         // The pointees of a vector are the blocks of its first elements.
-        let vector: Vec<_> = (0..20).map(text).collect();
-        let first: Vec<_> = vector.iter().take(8).map(|text| own(text)).collect();
-        assert_eq!(fetched(&vector), [vec![vector.as_ptr().addr()], first]);
+        let vector: Vec<_> = (0..20).map(list).collect();
+        let first: Vec<_> = vector.iter().take(8).map(|list| own(list)).collect();
+        check(&vector, &[vector.as_ptr().addr()], &first);
+        // What is not visited is not prefetched.
+        check(&vec![1_u64, 2, 3], &[], &[]);
+    }
+
+    #[test]
+    fn what_the_allocator_reads_is_prefetched_if_it_is_asked() {
+        let asking = Lookahead { asks_allocator: true, ..CONTENTS };
         let numbers = vec![1_u64, 2, 3];
-        assert_eq!(fetched(&numbers), [vec![numbers.as_ptr().addr()], vec![]]);
+        let before = numbers.as_ptr().addr() - size_of::<[usize; 2]>();
+        assert_eq!(fetched(|| numbers.prefetch(asking)), [before]);
+        let list = list(0);
+        let before = own(&list) - size_of::<[usize; 2]>();
+        assert!(fetched(|| list.prefetch(asking)).contains(&before));
     }
 
     #[test]
     fn pointees_are_left_to_the_queue_on_request() {
-        let boxed = text(0);
-        let entries = Entries::default();
-        boxed.prefetch_pointees(Lookahead {
-            table: Some(&entries),
-            defers_look_ups: false,
-            defers_pointees: true,
-        });
-        assert!(entries.0.lock().expect("nothing panics").is_empty());
+        let boxed = list(0);
+        let deferring = Lookahead { defers_pointees: true, ..CONTENTS };
+        assert!(fetched(|| boxed.prefetch_pointees(deferring)).is_empty());
     }
 }

@@ -27,7 +27,7 @@ use core::cell::{Cell, RefCell};
 pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;
-use pending::Pending;
+use pending::{Pending, Unwinding, queried_size};
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable};
 pub(crate) use queue::OwningPointer;
 use queue::Queue;
@@ -35,8 +35,6 @@ use sums::Sums;
 
 use super::measured::Measured;
 use super::size_of::{MallocShallowSizeOf, MallocSizeOf};
-#[cfg(feature = "std")]
-use crate::allocator::declaration::usable_size;
 use crate::allocator::size_source::SizeSource;
 use crate::field::Field;
 use crate::tracker::Tracker;
@@ -56,7 +54,7 @@ const STACK_BUDGET: usize = 48 * 1024;
 pub struct Ops<'a> {
     collection: &'a Collection<'a>,
     sums: &'a Sums,
-    /// The blocks whose look-up is pending; `None` if each is looked up at once.
+    /// The blocks whose look-up is pending, if a tracker answers.
     pending: Option<&'a Pending>,
     /// The field that is being measured: claims are attributed to it.
     field: Cell<Option<&'static Field>>,
@@ -145,14 +143,15 @@ impl<'a> Ops<'a> {
 
     /// Adds a block whose start and layout are known. A layout of size 0 is no block.
     ///
-    /// While DMD is awake, its table is read later: at the latest when this measurement ends, or
-    /// the innermost [`measure_borrowed`](Self::measure_borrowed). A block that may be freed
-    /// before, such as one behind a lock, is added within `measure_borrowed`.
+    /// While DMD is awake, its size is found later: at the latest when this measurement ends, or
+    /// the innermost [`measure_borrowed`](Self::measure_borrowed).
     ///
     /// # Safety
     ///
     /// Unless the size is 0, `start` could be passed to the global allocator's `dealloc` with this
-    /// layout.
+    /// layout, now and for as long as these `Ops` measure. That is so for a block that a value
+    /// borrowed for `'a` owns. A block that may be freed before, such as one behind a lock, is
+    /// added within `measure_borrowed`.
     #[inline]
     pub unsafe fn block<T: ?Sized>(&self, start: *const T, layout: Layout) {
         if layout.size() == 0 {
@@ -165,22 +164,14 @@ impl<'a> Ops<'a> {
             return self.count(unsafe { usable_size(start, layout) });
         }
         if let Some(pending) = self.pending {
-            return self.expect_block(pending, start.addr(), layout.size());
+            // SAFETY: the caller's contract.
+            return unsafe { self.expect_own_block(pending, start, layout) };
         }
         match self.collection.sizes {
-            SizeSource::Allocator(_) => {}
+            SizeSource::Allocator(_) | SizeSource::Table(_) => {}
             SizeSource::Layout => self.count(layout.size()),
             // SAFETY: the block is live, which is all that the function requires.
             SizeSource::Function(size_of) => self.count(unsafe { size_of(start.cast()) }),
-            SizeSource::Table(tracker) => {
-                match self.exact_block(tracker, start.addr(), layout.size()) {
-                    Some(bytes) => self.count(bytes),
-                    // SAFETY: the caller's contract.
-                    None => unsafe {
-                        self.claim_start(tracker, start, Some(layout.size()), layout);
-                    },
-                }
-            }
         }
     }
 
@@ -224,7 +215,7 @@ impl<'a> Ops<'a> {
             SizeSource::Function(size_of) => self.count(unsafe { size_of(start.cast()) }),
             SizeSource::Table(tracker) => {
                 // SAFETY: the caller's contract; the layout of `()` means unknown.
-                unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };
+                unsafe { self.claim_start(tracker, start) };
             }
         }
     }
@@ -250,7 +241,7 @@ impl<'a> Ops<'a> {
             SizeSource::Function(size_of) => self.count(unsafe { size_of(start.cast()) }),
             SizeSource::Table(tracker) => {
                 // SAFETY: the caller's contract; the layout of `()` means unknown.
-                unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };
+                unsafe { self.claim_start(tracker, start) };
             }
         }
     }
@@ -291,8 +282,11 @@ impl<'a> Ops<'a> {
             guards: RefCell::default(),
         };
         let part = self.sums.part();
+        // Dropped before the guards of `ops`, and before what is lent.
+        let unwinding = self.pending.map(Unwinding);
         let result = measure(lent, &ops);
         ops.run_deferred();
+        core::mem::forget(unwinding);
         self.switch_to(part);
         result
     }
@@ -324,30 +318,19 @@ impl<'a> Ops<'a> {
         self.guards.borrow_mut().push(Box::new((guard, self.holding())));
     }
 
-    /// Claims a block by its start. If the tracker does not have it, the allocator reports its
-    /// size.
+    /// Claims a block of unknown layout by its start. If the tracker does not have it, the
+    /// allocator reports its size.
     ///
     /// # Safety
     ///
-    /// `start` is the start of a live block of the global allocator with this layout, or with the
-    /// layout of `()` if unknown.
+    /// `start` is the start of a live block of the global allocator.
     #[cold]
-    unsafe fn claim_start(
-        &self,
-        tracker: &dyn Tracker,
-        start: *const u8,
-        size: Option<usize>,
-        layout: Layout,
-    ) {
-        let claim = Claim { address: start.addr(), size, place: Place::Start };
+    unsafe fn claim_start(&self, tracker: &dyn Tracker, start: *const u8) {
+        let claim = Claim { address: start.addr(), size: None, place: Place::Start };
         let mut found = tracker.look_up(claim);
         if found.wrong == Some(Wrong::Untracked) {
-            // SAFETY: the caller's contract.
-            #[cfg(feature = "std")]
-            let bytes = unsafe { usable_size(start, layout) };
-            #[cfg(not(feature = "std"))]
-            let bytes = layout.size();
-            found.bytes = bytes;
+            // SAFETY: the caller's contract; the layout of `()` means unknown.
+            found.bytes = unsafe { queried_size(start, Layout::new::<()>()) };
         }
         self.record(claim, found);
     }
@@ -414,7 +397,7 @@ pub(crate) fn measure_with<T: ?Sized>(
     measure: impl for<'a> FnOnce(&'a T, &Ops<'a>),
 ) -> Measured {
     let sums = Sums::default();
-    let pending = collection.defers_look_ups.then(Pending::new);
+    let pending = collection.has_table().then(Pending::new);
     {
         let ops = Ops {
             collection,

@@ -1,5 +1,6 @@
 //! Defines a claim, a reporter's statement about one block, and the answer of the tracker.
 
+use core::alloc::Layout;
 use core::cell::Cell;
 #[cfg(feature = "std")]
 use core::sync::atomic::AtomicU64;
@@ -22,9 +23,6 @@ pub struct Claim {
 pub enum Place {
     /// The first byte. Any other position is a defect of the reporter.
     Start,
-    /// The first byte, for certain. An address at which no block starts is no defect, and no block
-    /// around it is searched for.
-    KnownStart,
     /// Any byte. An address outside all blocks is no defect.
     Inside,
 }
@@ -33,14 +31,45 @@ pub enum Place {
 #[derive(Debug)]
 pub struct ExpectedBlock {
     /// The address of its first byte.
-    pub start: Cell<usize>,
+    pub start: Cell<*const u8>,
     /// The size in bytes with which it was allocated.
     pub size: Cell<usize>,
     /// The innermost field of a derived type that led to the block.
     pub field: Cell<Option<&'static Field>>,
+    /// What to count if the table does not have it.
+    pub(crate) otherwise: Cell<Otherwise>,
     /// The table's word for the block, since the tracker prefetched it.
     #[cfg(feature = "std")]
     pub word: Cell<&'static AtomicU64>,
+}
+
+/// What to count for a block that an incomplete table does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Otherwise {
+    /// Its size, as computed bytes.
+    Computed,
+    /// What the allocator reports for a block of this alignment, which must be alive.
+    Queried(Alignment),
+    /// Nothing: it stands for a claim that is answered already.
+    Answered,
+}
+
+/// An alignment: a power of two, by its exponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Alignment(u8);
+
+impl Alignment {
+    /// Returns the alignment of a layout.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "it is less than the bits of an address")]
+    pub(crate) fn of(layout: Layout) -> Self {
+        Alignment(layout.align().trailing_zeros() as u8)
+    }
+
+    /// Returns the layout of a block of this size; that of `()` if there is none.
+    pub(crate) fn layout(self, size: usize) -> Layout {
+        Layout::from_size_align(size, 1 << self.0).unwrap_or(Layout::new::<()>())
+    }
 }
 
 /// A word for blocks that are not in the table.
@@ -50,11 +79,12 @@ static NO_WORD: AtomicU64 = AtomicU64::new(0);
 impl ExpectedBlock {
     /// Creates the block of this start and size, without a field.
     #[must_use]
-    pub const fn new(start: usize, size: usize) -> Self {
+    pub const fn new(start: *const u8, size: usize) -> Self {
         ExpectedBlock {
             start: Cell::new(start),
             size: Cell::new(size),
             field: Cell::new(None),
+            otherwise: Cell::new(Otherwise::Computed),
             #[cfg(feature = "std")]
             word: Cell::new(&NO_WORD),
         }
@@ -155,6 +185,7 @@ pub enum Wrong {
     Interior,
     /// The block was allocated with a different size.
     Partial,
-    /// No defect: the table is incomplete and does not contain this block.
+    /// No block is known to start at the address, and the table is incomplete. No defect, unless a
+    /// collection finds a block around it.
     Untracked,
 }

@@ -25,7 +25,7 @@ pub trait Recorder {
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
         blocks.look_up(|block| {
             let claimant = Claimant { reporter, field: block.field.get() };
-            self.claimed_exact(block.start.get(), block.size.get(), claimant)
+            self.claimed_exact(block.start.get().addr(), block.size.get(), claimant)
         })
     }
 

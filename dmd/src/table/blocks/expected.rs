@@ -22,7 +22,7 @@ impl Blocks {
             let mut found = 0;
             // Mostly all of them.
             for block in blocks.iter().take_while(|block| Node::of(granule, block) == node) {
-                let start = sys::untagged(block.start.get());
+                let start = sys::untagged(block.start.get().addr());
                 let leaf = &leaves[start >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)];
                 let words = leaf.words.get(HEADER + granule.words());
                 let word = words.map(|words| &words[HEADER + word_index(granule, start)]);
@@ -42,7 +42,7 @@ impl Blocks {
         granule: Granule,
         block: &ExpectedBlock,
     ) -> Option<&'static [Leaf; 1 << MIDDLE_BITS]> {
-        let start = sys::untagged(block.start.get());
+        let start = sys::untagged(block.start.get().addr());
         let node = self.top.get(start >> TOP_SHIFT).filter(|_| granule.is_start(start))?;
         node.get(1 << MIDDLE_BITS)?.try_into().ok()
     }
@@ -58,7 +58,7 @@ impl Blocks {
     ) -> Option<usize> {
         // Acquire, with the Release in `store_word`.
         let word = block.word.get().load(Acquire);
-        let half = granule.is_second_half(block.start.get());
+        let half = granule.is_second_half(block.start.get().addr());
         PackedBlock::match_kind(word, kinds, block.size.get(), half)
     }
 }
@@ -72,6 +72,6 @@ impl Node {
     #[inline(always)]
     fn of(granule: Granule, block: &ExpectedBlock) -> Self {
         let chosen_within = (1 << TOP_SHIFT) - granule.align();
-        Node(sys::untagged(block.start.get()) & !chosen_within)
+        Node(sys::untagged(block.start.get().addr()) & !chosen_within)
     }
 }

@@ -11,8 +11,6 @@ use super::find::{find, within};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, Found};
-#[cfg(feature = "bytes")]
-use crate::tracker::claim::{Claim, Place};
 #[cfg(feature = "std")]
 use crate::tracker::words::Words;
 
@@ -104,32 +102,11 @@ impl Ops<'_> {
     /// and adds nothing, without a tracker.
     #[cfg(feature = "bytes")]
     pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
-        let SizeSource::Table(tracker) = self.collection.sizes else { return false };
-        let start = start.addr();
-        if !self.share_of(start, 1).block {
-            return true;
-        }
-        match self.pending {
-            Some(pending) => self.expect_block(pending, start, size),
-            None => match self.exact_block(tracker, start, size) {
-                Some(bytes) => self.count(bytes),
-                None => self.claim_known_start(tracker, start, size),
-            },
+        let Some(pending) = self.pending else { return false };
+        if self.share_of(start.addr(), 1).block {
+            self.expect_block(pending, start, size);
         }
         true
-    }
-
-    /// Claims the block that starts at this address. If the tracker does not have it, its size is
-    /// computed.
-    #[cfg(feature = "bytes")]
-    fn claim_known_start(&self, tracker: &dyn Tracker, start: usize, size: usize) {
-        let claim = Claim { address: start, size: Some(size), place: Place::KnownStart };
-        let found = tracker.look_up(claim);
-        if found.block.is_some() {
-            self.record(claim, found);
-        } else {
-            self.count_computed(size);
-        }
     }
 
     /// Adds every block that one of these machine words points into, once each, and passes its
@@ -210,8 +187,7 @@ mod tests {
     use super::*;
     use crate::measure::ops::collection::Collection;
     use crate::measure::ops::measure_with;
-    #[cfg(not(feature = "bytes"))]
-    use crate::tracker::claim::Claim;
+    use crate::tracker::claim::{Claim, Place, Wrong};
     use crate::tracker::findings::Recording;
 
     /// A tracker of two blocks that does not have every block.
@@ -239,7 +215,11 @@ mod tests {
             let contains =
                 |block: &Block| (block.start..block.start + block.usable).contains(&claim.address);
             let block = BLOCKS.into_iter().find(contains);
-            Found { bytes: block.map_or(0, |block| block.usable), block, wrong: None }
+            let wrong = match (claim.place, block) {
+                (Place::Start, None) => Some(Wrong::Untracked),
+                _ => None,
+            };
+            Found { bytes: block.map_or(0, |block| block.usable), block, wrong }
         }
 
         fn exact_block(&self, _: usize, _: usize) -> Option<usize> {

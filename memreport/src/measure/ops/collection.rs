@@ -23,9 +23,8 @@ type VisitedBlocks = alloc::collections::BTreeMap<usize, u32>;
 pub(crate) struct Collection<'c> {
     pub(super) sizes: SizeSource,
     pub(super) recorder: Option<&'c dyn Recorder>,
-    /// True if blocks of known size are looked up in batches. If the tracker does not have every
-    /// block, the allocator reports some of the sizes, for which a block must be alive.
-    pub(super) defers_look_ups: bool,
+    /// True if the allocator reports the sizes of blocks that the tracker does not have.
+    pub(super) has_gaps: bool,
     recent_fields: Option<&'c RecentFields>,
     visited: RefCell<VisitedBlocks>,
     /// The ordinal of the collection's reporter that runs.
@@ -43,12 +42,12 @@ impl<'c> Collection<'c> {
     }
 
     pub(crate) fn new(sizes: SizeSource, recorder: Option<&'c dyn Recorder>) -> Self {
-        let defers_look_ups =
-            matches!(sizes, SizeSource::Table(tracker) if tracker.tracks_every_block());
+        let has_gaps =
+            matches!(sizes, SizeSource::Table(tracker) if !tracker.tracks_every_block());
         Collection {
             sizes,
             recorder,
-            defers_look_ups,
+            has_gaps,
             recent_fields: recorder.and_then(Recorder::recent_fields),
             visited: RefCell::default(),
             run: Cell::new(0),
@@ -62,6 +61,11 @@ impl<'c> Collection<'c> {
     #[inline]
     pub(super) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
         self.recorder.filter(|_| self.recent_fields.is_none_or(|recent| recent.insert(field)))
+    }
+
+    /// Returns whether a tracker answers.
+    pub(super) fn has_table(&self) -> bool {
+        matches!(self.sizes, SizeSource::Table(_))
     }
 
     /// Marks a shared block as visited. Returns whether this is the first visit.

@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
+use core::ptr::without_provenance;
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
@@ -59,7 +60,7 @@ impl Ops<'_> {
         match (self.pending, found.block) {
             // Its word is in the cache now, and the quick way to claim it takes less time.
             (Some(pending), Some(block)) if self.collection.recorder.is_some() => {
-                self.expect_block(pending, block.start, block.requested);
+                self.expect_block(pending, without_provenance(block.start), block.requested);
                 found.bytes
             }
             _ => self.record(claim, found),
@@ -76,10 +77,8 @@ impl Ops<'_> {
             let start = inside.addr().wrapping_sub(offset) / BLOCK_ALIGN * BLOCK_ALIGN;
             if let Some(pending) = self.pending {
                 if tracker.exact_block(start, size).is_some() {
-                    return self.expect_block(pending, start, size);
+                    return self.expect_block(pending, without_provenance(start), size);
                 }
-            } else if let Some(bytes) = self.exact_block(tracker, start, size) {
-                return self.count(bytes);
             }
         }
         self.enclosing_block(inside, size);

@@ -1,16 +1,25 @@
 //! Collects blocks whose look-up in the tracker's table is pending, and looks them up together.
 //!
 //! A block's entry of the table is mostly not in the cache, and each look-up is a call through a
-//! pointer. The tracker prefetches the entries of a batch and then reads them, in one call. No
-//! memory of a block is touched. So the blocks may wait until their borrow ends, and claims keep
-//! the order in which they are made.
+//! pointer. The tracker prefetches the entries of a batch and then reads them, in one call. Claims
+//! keep the order in which they are made.
+//!
+//! Of a block that an incomplete table does not have, the allocator reports the size, for which the
+//! block must be alive. So a block waits no longer than its borrow lasts, also if a panic ends it.
+#![expect(unsafe_code, reason = "asks the allocator about blocks that are borrowed meanwhile")]
 
 use alloc::collections::VecDeque;
+use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
+use core::ptr::{null, without_provenance};
 
 use super::Ops;
+#[cfg(feature = "std")]
+use crate::allocator::declaration::usable_size;
 use crate::allocator::size_source::SizeSource;
-use crate::tracker::claim::{Claim, ExpectedBlock, ExpectedBlocks, Found, Place};
+use crate::tracker::claim::{
+    Alignment, Claim, ExpectedBlock, ExpectedBlocks, Found, Otherwise, Place, Wrong,
+};
 use crate::tracker::recorder::Claimant;
 
 /// The number of blocks in a batch, which is looked up by one call.
@@ -22,11 +31,12 @@ const RING: usize = 4 * BATCH;
 /// The most blocks that are looked up one by one, as after a short borrow.
 const FEW: usize = 2;
 
-/// The size of a block that stands for an answered claim.
-const ANSWERED: usize = usize::MAX;
+/// A size that no block has, so that the quick look-up does not find one.
+const NO_SIZE: usize = usize::MAX;
 
 /// The blocks and claims that wait, in the order in which they were added.
 pub(super) struct Pending {
+    /// Invariant: a block whose size the allocator may report is alive until it is looked up.
     blocks: [ExpectedBlock; RING],
     /// The place of the next block.
     next: Cell<usize>,
@@ -39,7 +49,7 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new() -> Self {
         Pending {
-            blocks: [const { ExpectedBlock::new(0, 0) }; RING],
+            blocks: [const { ExpectedBlock::new(null(), 0) }; RING],
             next: Cell::new(0),
             prefetched: Cell::new(0),
             answered: RefCell::new(VecDeque::new()),
@@ -48,15 +58,39 @@ impl Pending {
 }
 
 impl Ops<'_> {
-    /// Adds a block whose entry of the table is looked up later.
+    /// Adds a block whose entry of the table is looked up later. If an incomplete table does not
+    /// have it, its size is computed.
     #[inline(always)]
-    pub(super) fn expect_block(&self, pending: &Pending, start: usize, size: usize) {
+    pub(super) fn expect_block(&self, pending: &Pending, start: *const u8, size: usize) {
+        self.expect(pending, start, size, Otherwise::Computed);
+    }
+
+    /// Adds a block as [`expect_block`](Self::expect_block) does. If an incomplete table does not
+    /// have it, the allocator reports its size.
+    ///
+    /// # Safety
+    ///
+    /// `start` is a live block of the global allocator with this layout, until these `Ops` have no
+    /// work left.
+    #[inline(always)]
+    pub(super) unsafe fn expect_own_block(
+        &self,
+        pending: &Pending,
+        start: *const u8,
+        layout: Layout,
+    ) {
+        self.expect(pending, start, layout.size(), Otherwise::Queried(Alignment::of(layout)));
+    }
+
+    #[inline(always)]
+    fn expect(&self, pending: &Pending, start: *const u8, size: usize, otherwise: Otherwise) {
         let Pending { blocks, next, .. } = pending;
         let place = next.get() % blocks.len();
         let block = &blocks[place];
         block.start.set(start);
         block.size.set(size);
         block.field.set(self.field.get());
+        block.otherwise.set(otherwise);
         next.set((place + 1) % blocks.len());
         if (place + 1) % BATCH == 0 {
             self.look_up_prefetched(pending);
@@ -67,7 +101,8 @@ impl Ops<'_> {
     #[cold]
     pub(super) fn record_later(&self, pending: &Pending, claim: Claim, found: Found) {
         pending.answered.borrow_mut().push_back((claim, found));
-        self.expect_block(pending, claim.address, ANSWERED);
+        let address = without_provenance(claim.address);
+        self.expect(pending, address, NO_SIZE, Otherwise::Answered);
     }
 
     /// Prefetches the entries of a full batch, and looks up the oldest one, whose place is needed.
@@ -115,7 +150,7 @@ impl Ops<'_> {
     /// Looks up a block at once.
     fn look_up_one(&self, block: &ExpectedBlock) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
-        let (start, size, field) = (block.start.get(), block.size.get(), block.field.get());
+        let (start, size, field) = (block.start.get().addr(), block.size.get(), block.field.get());
         let found = match self.collection.recorder {
             None => tracker.exact_block(start, size),
             Some(recorder) => {
@@ -144,23 +179,62 @@ impl Ops<'_> {
     #[cold]
     fn look_up_missed(&self, block: &ExpectedBlock) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
-        let (start, size, field) = (block.start.get(), block.size.get(), block.field.get());
-        let is_answered = size == ANSWERED;
-        let (claim, found) = if is_answered {
+        let (start, size) = (block.start.get(), block.size.get());
+        let otherwise = block.otherwise.get();
+        let (claim, found) = if otherwise == Otherwise::Answered {
             let answered =
                 self.pending.and_then(|pending| pending.answered.borrow_mut().pop_front());
             let Some(answered) = answered else { return };
             answered
         } else {
-            let claim = Claim { address: start, size: Some(size), place: Place::Start };
-            (claim, tracker.look_up(claim))
+            let claim = Claim { address: start.addr(), size: Some(size), place: Place::Start };
+            let mut found = tracker.look_up(claim);
+            if found.wrong == Some(Wrong::Untracked) {
+                let Otherwise::Queried(alignment) = otherwise else {
+                    return self.count_computed(size);
+                };
+                // SAFETY: alive, by the invariant of the pending blocks.
+                found.bytes = unsafe { queried_size(start, alignment.layout(size)) };
+            }
+            if found.bytes > 0 {
+                self.count(found.bytes);
+            }
+            (claim, found)
         };
         if let Some(recorder) = self.collection.recorder {
-            let claimant = Claimant { reporter: self.collection.reporter.get(), field };
-            recorder.claimed(claim, found, claimant);
+            let (reporter, field) = (self.collection.reporter.get(), block.field.get());
+            recorder.claimed(claim, found, Claimant { reporter, field });
         }
-        if !is_answered && found.bytes > 0 {
-            self.count(found.bytes);
+    }
+}
+
+/// Returns the usable bytes that the allocator reports for a block.
+///
+/// # Safety
+///
+/// `start` is a live block of the global allocator with this layout, or with the layout of `()` if
+/// unknown.
+pub(super) unsafe fn queried_size(start: *const u8, layout: Layout) -> usize {
+    // SAFETY: the caller's contract.
+    #[cfg(feature = "std")]
+    let bytes = unsafe { usable_size(start, layout) };
+    // Without std there is no tracker either.
+    #[cfg(not(feature = "std"))]
+    let (_, bytes) = (start, layout.size());
+    bytes
+}
+
+/// Ends the wait of all pending blocks when a panic ends a borrow: they may be freed from then on.
+pub(super) struct Unwinding<'p>(pub(super) &'p Pending);
+
+impl Drop for Unwinding<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        let Pending { blocks, .. } = self.0;
+        for block in blocks {
+            if block.otherwise.get() != Otherwise::Answered {
+                block.otherwise.set(Otherwise::Computed);
+            }
         }
     }
 }
@@ -179,10 +253,21 @@ mod tests {
 
     /// A tracker of blocks with 8 bytes at each multiple of 8. The quick look-up finds the blocks
     /// at multiples of 16.
-    #[derive(Default)]
     struct Eights {
+        /// The address from which on the table has no block; `None` if it has every block.
+        gap: Option<usize>,
         /// The starts of the blocks that were prefetched and not yet looked up.
         prefetched: Mutex<Vec<usize>>,
+    }
+
+    impl Eights {
+        fn new(gap: Option<usize>) -> Self {
+            Eights { gap, prefetched: Mutex::default() }
+        }
+
+        fn has(&self, address: usize) -> bool {
+            self.gap.is_none_or(|gap| address < gap)
+        }
     }
 
     impl Tracker for Eights {
@@ -191,7 +276,7 @@ mod tests {
         }
 
         fn tracks_every_block(&self) -> bool {
-            true
+            self.gap.is_none()
         }
 
         fn state(&self) -> String {
@@ -199,24 +284,27 @@ mod tests {
         }
 
         fn look_up(&self, claim: Claim) -> Found {
+            if !self.has(claim.address) {
+                return Found { bytes: 0, block: None, wrong: Some(Wrong::Untracked) };
+            }
             let start = claim.address / 8 * 8;
             let block = Block { start, requested: 8, usable: 8, identity: 1 };
             Found { bytes: 8, block: Some(block), wrong: None }
         }
 
         fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
-            (start % 16 == 0 && size == 8).then_some(8)
+            (start % 16 == 0 && size == 8 && self.has(start)).then_some(8)
         }
 
         fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
             let mut prefetched = self.prefetched.lock().expect("nothing panics");
-            prefetched.extend(blocks.next.iter().map(|block| block.start.get()));
+            prefetched.extend(blocks.next.iter().map(|block| block.start.get().addr()));
             for (block, start) in blocks.blocks.iter().zip(prefetched.drain(..blocks.blocks.len()))
             {
-                assert_eq!(block.start.get(), start, "prefetched before, and in order");
+                assert_eq!(block.start.get().addr(), start, "prefetched before, and in order");
             }
             drop(prefetched);
-            blocks.look_up(|block| self.exact_block(block.start.get(), block.size.get()))
+            blocks.look_up(|block| self.exact_block(block.start.get().addr(), block.size.get()))
         }
 
         fn entry_address(&self, _: usize) -> *const u8 {
@@ -240,7 +328,7 @@ mod tests {
         }
 
         fn claimed_exact(&self, start: usize, size: usize, _: Claimant) -> Option<usize> {
-            let found = Eights::default().exact_block(start, size)?;
+            let found = Eights::new(None).exact_block(start, size)?;
             let _ = write!(self.0.borrow_mut(), " {start}");
             Some(found)
         }
@@ -252,18 +340,22 @@ mod tests {
         fn roll_back(&self, _: Position) {}
     }
 
-    fn tracker() -> SizeSource {
-        SizeSource::Table(Box::leak(Box::<Eights>::default()))
+    fn at(address: usize) -> *const u8 {
+        without_provenance(address)
+    }
+
+    fn tracker(gap: Option<usize>) -> SizeSource {
+        SizeSource::Table(Box::leak(Box::new(Eights::new(gap))))
     }
 
     #[test]
     fn each_block_is_looked_up_once_after_it_was_prefetched() {
         let sizes = [0, 1, BATCH - 1, BATCH, BATCH + 1, RING - 1, RING, RING + 1, 5 * RING + 7];
         for count in sizes {
-            let collection = Collection::new(tracker(), None);
+            let collection = Collection::new(tracker(None), None);
             let measured = measure_with(&collection, &(), |(), ops| {
-                let pending = ops.pending.expect("every block is tracked");
-                (0..count).for_each(|index| ops.expect_block(pending, 16 * index, 8));
+                let pending = ops.pending.expect("a tracker answers");
+                (0..count).for_each(|index| ops.expect_block(pending, at(16 * index), 8));
                 // Nothing is left to add at the end, nor is anything added twice.
                 assert_eq!(ops.bytes(), 8 * count);
             });
@@ -274,17 +366,17 @@ mod tests {
     #[test]
     fn claims_of_all_kinds_are_recorded_in_their_order() {
         let log = Log::default();
-        let collection = Collection::new(tracker(), Some(&log));
+        let collection = Collection::new(tracker(None), Some(&log));
         let measured = measure_with(&collection, &(), |(), ops| {
-            let pending = ops.pending.expect("every block is tracked");
-            ops.expect_block(pending, 16, 8);
+            let pending = ops.pending.expect("a tracker answers");
+            ops.expect_block(pending, at(16), 8);
             ops.enclosing_block(core::ptr::without_provenance::<u8>(33), 0);
             ops.block_by_words([41], |_, _| true);
-            ops.expect_block(pending, 24, 8);
+            ops.expect_block(pending, at(24), 8);
             assert_eq!(*log.0.borrow(), "", "they wait");
-            ops.measure_borrowed(&(), |(), ops| ops.expect_block(pending, 48, 8));
+            ops.measure_borrowed(&(), |(), ops| ops.expect_block(pending, at(48), 8));
             assert_eq!(*log.0.borrow(), " 16 32 41! 24! 48", "a borrow ends after its look-ups");
-            ops.expect_block(pending, 64, 8);
+            ops.expect_block(pending, at(64), 8);
         });
         assert_eq!(*log.0.borrow(), " 16 32 41! 24! 48 64");
         assert_eq!((measured.bytes, measured.blocks), (48, 6));
@@ -292,13 +384,42 @@ mod tests {
 
     #[test]
     fn blocks_are_counted_for_the_part_that_added_them() {
-        let collection = Collection::new(tracker(), None);
+        let collection = Collection::new(tracker(None), None);
         let measured = measure_with(&collection, &(), |(), ops| {
-            let pending = ops.pending.expect("every block is tracked");
-            ops.expect_block(pending, 16, 8);
-            ops.part("part", "A part.", || ops.expect_block(pending, 32, 8));
-            ops.expect_block(pending, 48, 8);
+            let pending = ops.pending.expect("a tracker answers");
+            ops.expect_block(pending, at(16), 8);
+            ops.part("part", "A part.", || ops.expect_block(pending, at(32), 8));
+            ops.expect_block(pending, at(48), 8);
         });
         assert_eq!((measured.bytes, measured.part("part")), (24, 8));
+    }
+
+    #[test]
+    fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
+        let text = Box::new([0_u8; 20]);
+        let add = |ops: &Ops<'_>| {
+            let pending = ops.pending.expect("a tracker answers");
+            ops.expect_block(pending, at(16), 8);
+            ops.expect_block(pending, at(4096), 8);
+            // SAFETY: a box, which outlives the measurement.
+            unsafe {
+                ops.expect_own_block(pending, text.as_ptr(), Layout::for_value(&*text));
+            }
+        };
+        let collection = Collection::new(tracker(Some(4096)), None);
+        let measured = measure_with(&collection, &(), |(), ops| add(ops));
+        assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 2, 8));
+        // After a panic, nobody knows whether it is alive.
+        let collection = Collection::new(tracker(Some(4096)), None);
+        let measured = measure_with(&collection, &(), |(), ops| {
+            let borrow = || {
+                ops.measure_borrowed(&(), |(), ops| {
+                    add(ops);
+                    panic!("a reporter has a defect");
+                });
+            };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(borrow)).unwrap_err();
+        });
+        assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 1, 28));
     }
 }

@@ -171,8 +171,8 @@ impl Ops<'_> {
             SizeSource::Allocator(_) | SizeSource::Function(_) => None,
             SizeSource::Table(table) => Some(table),
         };
-        let defers_look_ups = self.pending.is_some();
-        Some(Lookahead { table, defers_look_ups, defers_pointees: false })
+        let asks_allocator = table.is_none() || self.collection.has_gaps;
+        Some(Lookahead { table, asks_allocator, defers_pointees: false })
     }
 }
 
