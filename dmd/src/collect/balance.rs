@@ -5,6 +5,8 @@
 mod c_heap;
 mod origin;
 mod symbols;
+#[cfg(test)]
+mod tests;
 
 use memreport::__private::{AttributedBy, C_HEAP, Claimant, Wrong, inferred_path, on_alloc_path};
 use memreport::Field;
@@ -420,25 +422,5 @@ impl ClaimTotals {
             self.over += claimed;
         }
         self.count += 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_first_claim_may_leave_bytes_out_and_each_further_one_is_too_much() {
-        for (claims, expected) in [
-            (&[][..], (0, 0, 0)),
-            (&[104], (1, 0, 0)),
-            (&[100], (1, 4, 0)),
-            (&[110], (1, 0, 6)),
-            (&[100, 7, 104], (3, 4, 111)),
-        ] {
-            let mut totals = ClaimTotals::default();
-            claims.iter().for_each(|claimed| totals.add(*claimed, 104));
-            assert_eq!((totals.count, totals.under, totals.over), expected, "{claims:?}");
-        }
     }
 }

@@ -1,0 +1,54 @@
+//! Tests what a balance makes of claims.
+
+use memreport::__private::{Claim, Found, Place, Recorder as _};
+
+use super::super::claims::ClaimBuffer;
+use super::super::holders::reached::Roots;
+use super::*;
+use crate::stack::site::SiteId;
+use crate::table::epoch::Epoch;
+use crate::table::packed_block::PackedBlock;
+
+#[test]
+fn a_first_claim_may_leave_bytes_out_and_each_further_one_is_too_much() {
+    for (claims, expected) in [
+        (&[][..], (0, 0, 0)),
+        (&[104], (1, 0, 0)),
+        (&[100], (1, 4, 0)),
+        (&[110], (1, 0, 6)),
+        (&[100, 7, 104], (3, 4, 111)),
+    ] {
+        let mut totals = ClaimTotals::default();
+        claims.iter().for_each(|claimed| totals.add(*claimed, 104));
+        assert_eq!((totals.count, totals.under, totals.over), expected, "{claims:?}");
+    }
+}
+
+#[test]
+fn a_claim_of_an_unknown_block_is_wrong_if_it_is_inside_a_known_one() {
+    let (granule, epoch) = (Granule::OF_32, Epoch::FIRST.next());
+    let buffer = ClaimBuffer::new(granule, epoch, 0);
+    // Before, at the last byte of, and after the block.
+    for (address, bytes) in [(0x0ff0, 1), (0x1067, 10), (0x1068, 100)] {
+        let claim = Claim { address, size: Some(bytes), place: Place::Start };
+        let found = Found { bytes, block: None, wrong: Some(Wrong::Untracked) };
+        buffer.claimed(claim, found, Claimant { reporter: 1, field: None });
+    }
+    let log = buffer.into_log();
+    let (before, after) = log.sorted().split_at(1);
+    let reached = Reached::find(&Roots::new(granule), epoch, log.sorted());
+    let mut balance = Balance::new(granule, &log, &reached);
+    let (rate, epoch) = (SamplingRate::EVERY, Epoch::FIRST);
+    let (requested, usable) = (100, 104);
+    let block = Block { requested, usable, site: SiteId::from_number(1), epoch, rate, time: 0 };
+    let packed = PackedBlock::from_word(u64::MAX).expect("it is live");
+    balance.add_unmatched_claims(before);
+    balance.add(LiveBlock { start: 0x1000, block, packed }, None, &[]);
+    balance.add_unmatched_claims(after);
+    assert_eq!((balance.summary.reported_untracked, balance.summary.over_reported), (101, 10));
+    let wrong: Vec<_> = balance.wrong.as_slice().iter().collect();
+    let [WrongReport { kind: WrongKind::Interior, address: 0x1067, claimed: 10, .. }] = wrong[..]
+    else {
+        panic!("{wrong:?}");
+    };
+}
