@@ -46,6 +46,7 @@ unsafe impl GlobalAlloc for Own {
 unsafe impl UsableSize for Own {
     const SPACING: usize = <Dmd<Next> as UsableSize>::SPACING;
     const ALIGN: usize = <Dmd<Next> as UsableSize>::ALIGN;
+    const READS_HEADER: bool = <Dmd<Next> as UsableSize>::READS_HEADER;
 
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: the caller's contract.

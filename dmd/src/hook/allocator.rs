@@ -324,13 +324,16 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
 unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
+    const READS_HEADER: bool = A::READS_HEADER;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
-        // An unknown layout stays that.
-        let layout = if layout.size() == 0 { layout } else { Self::rounded(layout) };
-        // SAFETY: the caller's contract, with the layout that the inner allocator was given.
-        unsafe { self.inner.usable_size(block, layout) }
+        if layout.size() == 0 {
+            // SAFETY: the caller's contract. An unknown layout stays that.
+            return unsafe { self.inner.usable_size(block, layout) };
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.size(block, layout) }
     }
 
     fn prepare_sizes(&self) -> bool {

@@ -237,6 +237,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Below<A> {
 unsafe impl<A: UsableSize> UsableSize for Below<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
+    const READS_HEADER: bool = A::READS_HEADER;
 
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
         let Some(library) = library() else { return 0 };

@@ -100,10 +100,17 @@ macro_rules! __declare_allocator {
             #[used]
             static STAY_LOADED: extern "C" fn() = $crate::__private::stay_loaded;
 
+            const READS_HEADER: bool = <$type as $crate::UsableSize>::READS_HEADER;
+
             $crate::__private::submit! {
                 // SAFETY: a program has only one `#[global_allocator]`, and it is the static above.
                 unsafe {
-                    $crate::__private::Declaration::new(usable_size, statistics, release_unused, $tracker)
+                    $crate::__private::Declaration::new(
+                        (usable_size, READS_HEADER),
+                        statistics,
+                        release_unused,
+                        $tracker,
+                    )
                 }
             }
         };
@@ -115,6 +122,8 @@ macro_rules! __declare_allocator {
 #[derive(Clone, Copy)]
 pub struct Declaration {
     usable_size: UsableSizeFn,
+    /// True if that function reads the word before a block.
+    reads_header: bool,
     statistics: fn() -> Option<HeapStatistics>,
     release_unused: fn(),
     tracker: Option<&'static dyn Tracker>,
@@ -125,16 +134,17 @@ impl Declaration {
     ///
     /// # Safety
     ///
-    /// All functions belong to the `#[global_allocator]`, and the tracker is notified of each of
+    /// All functions belong to the `#[global_allocator]`, and so does the size query's
+    /// [`READS_HEADER`](crate::UsableSize::READS_HEADER). The tracker is notified of each of
     /// its blocks.
     #[doc(hidden)]
     pub const unsafe fn new(
-        usable_size: UsableSizeFn,
+        (usable_size, reads_header): (UsableSizeFn, bool),
         statistics: fn() -> Option<HeapStatistics>,
         release_unused: fn(),
         tracker: Option<&'static dyn Tracker>,
     ) -> Self {
-        Declaration { usable_size, statistics, release_unused, tracker }
+        Declaration { usable_size, reads_header, statistics, release_unused, tracker }
     }
 }
 
@@ -203,6 +213,11 @@ pub(crate) unsafe fn usable_size(block: *const u8, layout: Layout) -> usize {
     }
 }
 
+/// Returns whether the size query of the program's allocator reads the word before a block.
+pub(crate) fn reads_header() -> bool {
+    declaration().is_some_and(|declaration| declaration.reads_header)
+}
+
 /// Returns the best source of block sizes that this program has at the moment.
 pub(crate) fn size_source() -> SizeSource {
     match declaration() {
@@ -229,6 +244,7 @@ mod tests {
     fn a_declaration_shows_whether_there_is_a_tracker() {
         let declaration = Declaration {
             usable_size: |_, layout| layout.size(),
+            reads_header: false,
             statistics: || None,
             release_unused: || {},
             tracker: None,

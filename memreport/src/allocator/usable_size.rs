@@ -32,6 +32,9 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// and at least half of [`SPACING`](Self::SPACING).
     const ALIGN: usize = Self::SPACING / 2;
 
+    /// True if the size of a block is read from the word before it, which is worth a prefetch then.
+    const READS_HEADER: bool = true;
+
     /// Returns the usable bytes of a block, slop included.
     ///
     /// # Safety
@@ -193,6 +196,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for LayoutSizes<A> {
 
 // SAFETY: the requested bytes may always be used, blocks do not overlap, and all are aligned to 8.
 unsafe impl<A: GlobalAlloc> UsableSize for LayoutSizes<A> {
+    const READS_HEADER: bool = false;
+
     unsafe fn usable_size(&self, _block: *const u8, layout: Layout) -> usize {
         layout.size()
     }
@@ -322,11 +327,16 @@ impl<A: UsableSize> Counted<A> {
 unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
+    const READS_HEADER: bool = A::READS_HEADER;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
-        // SAFETY: the caller's contract is passed through.
-        unsafe { self.inner.usable_size(block, layout) }
+        if layout.size() == 0 {
+            // SAFETY: the caller's contract is passed through; the layout is unknown.
+            return unsafe { self.inner.usable_size(block, layout) };
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.size(block, layout) }
     }
 
     fn prepare_sizes(&self) -> bool {

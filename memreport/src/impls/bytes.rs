@@ -26,6 +26,9 @@ impl MallocSizeOf for Bytes {
     fn prefetch(&self, ahead: Lookahead<'_>) {
         if !is_whole_block(self) {
             ahead.words(words_of(self));
+            // The block with the number of owners.
+            let start = self.as_ptr().addr();
+            words_of(self).filter(|word| *word != start).for_each(|word| ahead.address(word));
         }
     }
 }

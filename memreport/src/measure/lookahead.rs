@@ -14,8 +14,8 @@ pub struct Lookahead<'t> {
     /// The table that answers size queries. It looks up many blocks at once, and prefetches their
     /// entries itself.
     pub(crate) table: Option<&'t dyn Tracker>,
-    /// True if the allocator reports sizes, from the word before a block.
-    pub(crate) asks_allocator: bool,
+    /// True if the allocator reads sizes from the words before blocks.
+    pub(crate) reads_headers: bool,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -30,7 +30,7 @@ impl Lookahead<'_> {
     /// Prefetches for a size query of a block whose contents are not visited, such as a text's.
     #[inline]
     pub fn block<T: ?Sized>(self, start: *const T) {
-        if self.asks_allocator {
+        if self.reads_headers {
             fetch(header(start.cast()));
         }
     }
@@ -40,7 +40,7 @@ impl Lookahead<'_> {
     pub fn contents<T: ?Sized>(self, start: *const T, bytes: usize) {
         let start = start.cast::<u8>();
         // The start is mostly in one line with the header.
-        fetch(if self.asks_allocator { header(start) } else { start });
+        fetch(if self.reads_headers { header(start) } else { start });
         fetch(start.wrapping_add(bytes.saturating_sub(1)));
     }
 
@@ -52,6 +52,13 @@ impl Lookahead<'_> {
         if let Some(table) = self.table {
             words.for_each(|word| fetch(table.entry_address(word)));
         }
+    }
+
+    /// Prefetches the memory at this address, which may be any number.
+    #[cfg(feature = "bytes")]
+    #[inline]
+    pub(crate) fn address(self, address: usize) {
+        fetch(core::ptr::without_provenance(address));
     }
 
     /// Prefetches as [`contents`](Self::contents) does, for a block that is looked up as soon as it
@@ -113,7 +120,7 @@ mod tests {
 
     /// Prefetches for visits to contents, not for size queries.
     const CONTENTS: Lookahead<'_> =
-        Lookahead { table: None, asks_allocator: false, defers_pointees: false };
+        Lookahead { table: None, reads_headers: false, defers_pointees: false };
 
     /// Returns the addresses that are prefetched by a call.
     fn fetched(call: impl FnOnce()) -> Vec<usize> {
@@ -169,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_allocator_reads_is_prefetched_if_it_is_asked() {
-        let asking = Lookahead { asks_allocator: true, ..CONTENTS };
+    fn the_words_before_blocks_are_prefetched_if_they_are_read() {
+        let reading = Lookahead { reads_headers: true, ..CONTENTS };
         let numbers = vec![1_u64, 2, 3];
         let before = numbers.as_ptr().addr() - size_of::<[usize; 2]>();
-        assert_eq!(fetched(|| numbers.prefetch(asking)), [before]);
+        assert_eq!(fetched(|| numbers.prefetch(reading)), [before]);
         let list = list(0);
         let before = own(&list) - size_of::<[usize; 2]>();
-        assert!(fetched(|| list.prefetch(asking)).contains(&before));
+        assert!(fetched(|| list.prefetch(reading)).contains(&before));
     }
 
     #[test]

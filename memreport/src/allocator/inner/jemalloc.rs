@@ -17,6 +17,7 @@ use crate::allocator::usable_size::UsableSize;
 // a class lie side by side.
 unsafe impl UsableSize for Jemalloc {
     const ALIGN: usize = ALIGN;
+    const READS_HEADER: bool = false;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {

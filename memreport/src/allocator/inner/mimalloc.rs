@@ -23,6 +23,7 @@ use crate::allocator::usable_size::UsableSize;
 // jemalloc's classes.
 unsafe impl UsableSize for MiMalloc {
     const ALIGN: usize = ALIGN;
+    const READS_HEADER: bool = false;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {

@@ -15,6 +15,7 @@ use crate::allocator::usable_size::UsableSize;
 // lie side by side.
 unsafe impl UsableSize for SnMalloc {
     const ALIGN: usize = size_class::ALIGN;
+    const READS_HEADER: bool = false;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {

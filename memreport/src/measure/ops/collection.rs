@@ -23,8 +23,8 @@ type VisitedBlocks = alloc::collections::BTreeMap<usize, u32>;
 pub(crate) struct Collection<'c> {
     pub(super) sizes: SizeSource,
     pub(super) recorder: Option<&'c dyn Recorder>,
-    /// True if the allocator reports the sizes of blocks that the tracker does not have.
-    pub(super) has_gaps: bool,
+    /// True if sizes are read from the words before blocks, if only of some.
+    pub(super) reads_headers: bool,
     recent_fields: Option<&'c RecentFields>,
     visited: RefCell<VisitedBlocks>,
     /// The ordinal of the collection's reporter that runs.
@@ -42,12 +42,10 @@ impl<'c> Collection<'c> {
     }
 
     pub(crate) fn new(sizes: SizeSource, recorder: Option<&'c dyn Recorder>) -> Self {
-        let has_gaps =
-            matches!(sizes, SizeSource::Table(tracker) if !tracker.tracks_every_block());
         Collection {
             sizes,
             recorder,
-            has_gaps,
+            reads_headers: reads_headers(sizes),
             recent_fields: recorder.and_then(Recorder::recent_fields),
             visited: RefCell::default(),
             run: Cell::new(0),
@@ -117,6 +115,21 @@ impl<'c> Collection<'c> {
 impl core::fmt::Debug for Collection<'_> {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         out.debug_struct("Collection").field("sizes", &self.sizes).finish_non_exhaustive()
+    }
+}
+
+/// Returns whether this source reads the words before blocks.
+fn reads_headers(sizes: SizeSource) -> bool {
+    #[cfg(feature = "std")]
+    use crate::allocator::declaration::reads_header;
+    #[cfg(not(feature = "std"))]
+    let reads_header = || false;
+    match sizes {
+        SizeSource::Layout => false,
+        SizeSource::Function(_) => true,
+        SizeSource::Allocator(_) => reads_header(),
+        // The allocator reports the sizes of blocks that the table does not have.
+        SizeSource::Table(tracker) => !tracker.tracks_every_block() && reads_header(),
     }
 }
 

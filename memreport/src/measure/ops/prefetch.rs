@@ -171,8 +171,8 @@ impl Ops<'_> {
             SizeSource::Allocator(_) | SizeSource::Function(_) => None,
             SizeSource::Table(table) => Some(table),
         };
-        let asks_allocator = table.is_none() || self.collection.has_gaps;
-        Some(Lookahead { table, asks_allocator, defers_pointees: false })
+        let reads_headers = self.collection.reads_headers;
+        Some(Lookahead { table, reads_headers, defers_pointees: false })
     }
 }
 
