@@ -50,6 +50,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         claim.address = sys::untagged(claim.address);
         match claim.place {
             Place::Start => look_up_start(Self::GRANULE, claim),
+            Place::StartIfAny => found(BLOCKS.starting_at(Self::GRANULE, claim.address)),
             Place::Inside => found(BLOCKS.enclosing(Self::GRANULE, claim.address)),
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! With the tracker, the memory counts once for all slices of it, with the block that counts the
 //! owners. If an empty slice is the last owner, only that block is counted.
+#![expect(unsafe_code, reason = "vouches for the blocks that a handle keeps alive")]
 
 use bytes::{Bytes, BytesMut};
 
@@ -19,7 +20,8 @@ impl MallocSizeOf for Bytes {
             return;
         }
         let owners = if self.is_unique() { 1 } else { usize::MAX };
-        add_handle(ops, self, self.as_ptr(), self.len(), owners);
+        let memory = (self.as_ptr(), self.len());
+        add_handle(ops, self, memory, [self.len(); 2], owners);
     }
 
     #[inline]
@@ -35,7 +37,8 @@ impl MallocSizeOf for Bytes {
 
 impl MallocSizeOf for BytesMut {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        add_handle(ops, self, self.as_ptr(), self.capacity(), usize::MAX);
+        let memory = (self.as_ptr(), self.capacity());
+        add_handle(ops, self, memory, [self.len(), self.capacity()], usize::MAX);
     }
 
     #[inline]
@@ -51,9 +54,17 @@ fn is_whole_block(slice: &Bytes) -> bool {
     start % 2 == 0 && !slice.is_empty() && words_of(slice).any(|word| word == start | 1)
 }
 
-/// Counts the blocks that a handle points to.
-fn add_handle<H>(ops: &Ops<'_>, handle: &H, start: *const u8, bytes: usize, owners: usize) {
-    // An empty slice may point into memory that it does not own.
-    let words = words_of(handle).filter(|word| bytes > 0 || *word != start.addr());
-    ops.shared_blocks_by_words(words, (start, bytes), owners);
+/// Counts the blocks of a handle. Its words are the start of the slice, a pointer to the block that
+/// counts the owners, pointers to functions, and these `sizes`.
+fn add_handle<H>(
+    ops: &Ops<'_>,
+    handle: &H,
+    (start, bytes): (*const u8, usize),
+    sizes: [usize; 2],
+    owners: usize,
+) {
+    let is_start = |word| !sizes.contains(&word);
+    // SAFETY: the pointer to the owners' block is the only one to the start of a block, since the
+    // sizes are left out.
+    unsafe { ops.shared_memory(&words_of(handle), is_start, (start, bytes), owners) };
 }

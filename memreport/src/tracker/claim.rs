@@ -23,6 +23,8 @@ pub struct Claim {
 pub enum Place {
     /// The first byte. Any other position is a defect of the reporter.
     Start,
+    /// The first byte, if the address is in a block at all. No block around it is searched for.
+    StartIfAny,
     /// Any byte. An address outside all blocks is no defect.
     Inside,
 }

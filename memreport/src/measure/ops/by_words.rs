@@ -11,6 +11,8 @@ use super::find::{find, within};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, Found};
+#[cfg(feature = "bytes")]
+use crate::tracker::claim::{Claim, Place};
 #[cfg(feature = "std")]
 use crate::tracker::words::Words;
 
@@ -97,6 +99,60 @@ impl Ops<'_> {
         }
     }
 
+    /// Adds the blocks of a handle of shared memory: those that `starts` start, and the one that
+    /// contains the memory, as [`shared_blocks_by_words`](Self::shared_blocks_by_words) does.
+    /// Memory of 0 bytes may be another's.
+    ///
+    /// Where the tracker has gaps, a search for a block around the memory takes long, and often
+    /// finds none. Mostly one of the other blocks knows where the memory starts.
+    ///
+    /// # Safety
+    ///
+    /// If one of the words accepted by `is_start` is the start of a block, the handle keeps that
+    /// block alive.
+    #[cfg(feature = "bytes")]
+    pub(crate) unsafe fn shared_memory(
+        &self,
+        words: &Words<'_>,
+        is_start: impl Fn(usize) -> bool,
+        memory: (*const u8, usize),
+        owners: usize,
+    ) {
+        let (address, bytes) = (memory.0.addr(), memory.1);
+        let starts = words.clone().filter(|word| *word != address && is_start(*word));
+        let tracker = match self.collection.sizes {
+            SizeSource::Table(tracker) if !tracker.tracks_every_block() => tracker,
+            _ => {
+                let inside = (bytes > 0).then_some(address);
+                return self.shared_blocks_by_words(starts.chain(inside), memory, owners);
+            }
+        };
+        let contains = |block: &Block| (block.start..=block.start + block.usable).contains(&address);
+        let claim = |block: Block| {
+            if self.share_of(block.start, owners).block {
+                self.claim_found(within(block.start), found_of(block));
+            }
+        };
+        let (mut is_missing, mut start) = (bytes > 0, None);
+        for block in starts.filter_map(|word| starting_at(tracker, word)) {
+            is_missing &= !contains(&block);
+            claim(block);
+            // SAFETY: the handle keeps the block alive, by the caller's contract.
+            let fields = unsafe { words.pointee(block.start, block.requested.min(MOST_OF_OWNERS)) };
+            start = start.or_else(|| start_of_memory(&fields, address, bytes));
+        }
+        if is_missing {
+            let known = start.map(|start| starting_at(tracker, start));
+            // Unless that is another block after all, the tracker does not have the one.
+            let is_known = known.is_some_and(|block| block.is_none_or(|block| contains(&block)));
+            match if is_known { known.flatten() } else { find(tracker, address) } {
+                Some(block) => claim(block),
+                None if self.share_of(address, owners).block => self.count_computed(bytes),
+                None => {}
+            }
+        }
+    }
+
     /// Adds the block that a handle owns alone, which begins at `start` and was allocated with
     /// `size` bytes. They are computed if a tracker with gaps does not have it. Returns `false`,
     /// and adds nothing, without a tracker.
@@ -157,6 +213,30 @@ impl Ops<'_> {
             }
         });
     }
+}
+
+/// The most bytes that are read of a block with the number of owners.
+#[cfg(feature = "bytes")]
+const MOST_OF_OWNERS: usize = 64;
+
+/// A size that no memory has, and addresses mostly exceed.
+#[cfg(feature = "bytes")]
+const NO_SIZE: usize = 1 << 40;
+
+/// Returns the start of memory whose start and size, or capacity, are two of these fields, and
+/// which contains so many bytes from this address on.
+#[cfg(feature = "bytes")]
+fn start_of_memory(fields: &Words<'_>, address: usize, bytes: usize) -> Option<usize> {
+    fields.clone().filter(|start| (FIRST_ADDRESS..=address).contains(start)).find(|start| {
+        let needed = address - start + bytes;
+        fields.clone().any(|size| (needed..NO_SIZE).contains(&size))
+    })
+}
+
+/// Returns the block that starts at this address.
+#[cfg(feature = "bytes")]
+fn starting_at(tracker: &dyn Tracker, address: usize) -> Option<Block> {
+    tracker.look_up(Claim { address, size: None, place: Place::StartIfAny }).block
 }
 
 /// Returns the answer of the look-up that found this block.

@@ -147,6 +147,7 @@ impl Ops<'_> {
         let mut waiting: [Option<T>; AHEAD] = [None; AHEAD];
         let mut next = 0;
         items.for_each(|item| {
+            item.fetch();
             if let Some(arrived) = waiting[(next + AHEAD - ARRIVED) % AHEAD] {
                 arrived.prefetch(ahead);
             }
@@ -179,14 +180,31 @@ impl Ops<'_> {
 /// An item of an iterator: an element or an entry.
 pub(crate) trait Ahead {
     fn owns_nothing() -> bool;
+    /// Prefetches the item itself: an iterator need not read it.
+    fn fetch(self);
     fn prefetch(self, ahead: Lookahead<'_>);
     fn prefetch_pointees(self, ahead: Lookahead<'_>);
+}
+
+/// Prefetches the first and the last cache line of a value.
+#[inline]
+fn fetch_ends<T>(value: &T) {
+    let start = core::ptr::from_ref(value).cast::<u8>();
+    fetch(start);
+    if size_of::<T>() > size_of::<usize>() {
+        fetch(start.wrapping_add(size_of::<T>() - 1));
+    }
 }
 
 impl<T: MallocSizeOf> Ahead for &T {
     #[inline]
     fn owns_nothing() -> bool {
         T::owns_nothing()
+    }
+
+    #[inline]
+    fn fetch(self) {
+        fetch_ends(self);
     }
 
     #[inline]
@@ -204,6 +222,12 @@ impl<K: MallocSizeOf, V: MallocSizeOf> Ahead for (&K, &V) {
     #[inline]
     fn owns_nothing() -> bool {
         K::owns_nothing() && V::owns_nothing()
+    }
+
+    #[inline]
+    fn fetch(self) {
+        fetch_ends(self.0);
+        fetch_ends(self.1);
     }
 
     #[inline]
