@@ -146,9 +146,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for number in 0..TYPES {
         write_type(number, &mut random, &mut text)?;
     }
-    writeln!(text, "const PROOFS: [fn(&mut Random); {TYPES}] = [")?;
+    writeln!(text, "const MAKERS: [fn(&mut Random) -> Box<dyn Value>; {TYPES}] = [")?;
     for number in 0..TYPES {
-        writeln!(text, "    prove::<{}>,", named(number, "String"))?;
+        writeln!(text, "    make::<{}>,", named(number, "String"))?;
     }
     writeln!(text, "];")?;
     let structs = text.lines().filter(|line| line.starts_with("struct ")).count();

@@ -162,7 +162,8 @@ fn the_words_of_expected_blocks_are_found_where_one_starts() {
         }
         let far_away = BASE + (2 << TOP_SHIFT);
         let starts = [BASE + 0x10, BASE + 0x14, far_away, other + 0x10, other + 0x18, BASE + 0x40];
-        let expected = starts.map(|start| ExpectedBlock::new(std::ptr::without_provenance(start), 20));
+        let expected =
+            starts.map(|start| ExpectedBlock::new(std::ptr::without_provenance(start), 20));
         blocks.prefetch_expected(granule, &expected);
         let found = |kinds| {
             expected.each_ref().map(|block| Blocks::find_expected(granule, kinds, block).is_some())

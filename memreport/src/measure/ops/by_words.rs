@@ -127,7 +127,8 @@ impl Ops<'_> {
                 return self.shared_blocks_by_words(starts.chain(inside), memory, owners);
             }
         };
-        let contains = |block: &Block| (block.start..=block.start + block.usable).contains(&address);
+        let contains =
+            |block: &Block| (block.start..=block.start + block.usable).contains(&address);
         let claim = |block: Block| {
             if self.share_of(block.start, owners).block {
                 self.claim_found(within(block.start), found_of(block));
@@ -264,21 +265,41 @@ fn each_block(
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
     use crate::measure::ops::collection::Collection;
     use crate::measure::ops::measure_with;
     use crate::tracker::claim::{Claim, Place, Wrong};
     use crate::tracker::findings::Recording;
 
-    /// A tracker of two blocks that does not have every block.
-    struct TwoBlocks;
+    /// A tracker of few blocks that does not have every block.
+    struct Few {
+        blocks: Vec<Block>,
+        /// The number of searches for the block around an address.
+        searches: AtomicUsize,
+    }
+
+    impl Few {
+        fn leaked(blocks: &[Block]) -> &'static Self {
+            Box::leak(Box::new(Few { blocks: blocks.to_vec(), searches: AtomicUsize::new(0) }))
+        }
+
+        /// Returns the bytes that these measurements add, and how many of them are computed.
+        fn measured(&'static self, measure: impl Fn(&Ops<'_>)) -> (usize, usize) {
+            let collection = Collection::new(SizeSource::Table(self), None);
+            let measured = measure_with(&collection, &(), |(), ops| measure(ops));
+            (measured.bytes, measured.computed)
+        }
+    }
 
     const BLOCKS: [Block; 2] = [
         Block { start: 0x1000, requested: 100, usable: 112, identity: 1 },
         Block { start: 0x2000, requested: 40, usable: 48, identity: 2 },
     ];
 
-    impl Tracker for TwoBlocks {
+    impl Tracker for Few {
         fn is_awake(&self) -> bool {
             true
         }
@@ -292,9 +313,17 @@ mod tests {
         }
 
         fn look_up(&self, claim: Claim) -> Found {
-            let contains =
-                |block: &Block| (block.start..block.start + block.usable).contains(&claim.address);
-            let block = BLOCKS.into_iter().find(contains);
+            let is_it = |block: &&Block| {
+                let extent = match claim.place {
+                    Place::Inside => block.start..block.start + block.usable,
+                    Place::Start | Place::StartIfAny => block.start..block.start + 1,
+                };
+                extent.contains(&claim.address)
+            };
+            if claim.place == Place::Inside {
+                self.searches.fetch_add(1, Relaxed);
+            }
+            let block = self.blocks.iter().find(is_it).copied();
             let wrong = match (claim.place, block) {
                 (Place::Start, None) => Some(Wrong::Untracked),
                 _ => None,
@@ -326,11 +355,10 @@ mod tests {
             (&[0x1000], (500, 500 - 112)),
             (&[], (500, 500)),
         ] {
-            let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
-            let measured = measure_with(&collection, &(), |(), ops| {
+            let measured = Few::leaked(&BLOCKS).measured(|ops| {
                 ops.blocks_by_words(words.iter().copied(), |offset, _| offset == 0, 500);
             });
-            assert_eq!((measured.bytes, measured.computed), expected, "{words:x?}");
+            assert_eq!(measured, expected, "{words:x?}");
         }
     }
 
@@ -347,14 +375,13 @@ mod tests {
             (&[7], (memory, 40), (40, 40)),
             (&[7], (handle, 0), (0, 0)),
         ] {
-            let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
-            let measured = measure_with(&collection, &(), |(), ops| {
+            let measured = Few::leaked(&BLOCKS).measured(|ops| {
                 // Two owners share all of it.
                 for _ in 0..2 {
                     ops.shared_blocks_by_words(words.iter().copied(), memory, usize::MAX);
                 }
             });
-            assert_eq!((measured.bytes, measured.computed), expected, "{words:x?}");
+            assert_eq!(measured, expected, "{words:x?}");
         }
     }
 
@@ -364,16 +391,50 @@ mod tests {
         // The quick look-up decides for neither; large blocks are like that.
         for (start, size, expected) in [(0x1000, 100, (112, 0)), (0x3000, 40, (40, 40))] {
             let start = core::ptr::without_provenance::<u8>(start);
-            let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
-            let measured = measure_with(&collection, &(), |(), ops| {
+            let measured = Few::leaked(&BLOCKS).measured(|ops| {
                 assert!(ops.whole_block(start, size));
             });
-            assert_eq!((measured.bytes, measured.computed), expected);
+            assert_eq!(measured, expected);
             let collection = Collection::new(SizeSource::Layout, None);
             let measured = measure_with(&collection, &(), |(), ops| {
                 assert!(!ops.whole_block(start, size), "nothing tells that it is a block");
             });
             assert_eq!(measured.bytes, 0);
+        }
+    }
+
+    #[cfg(feature = "bytes")]
+    #[test]
+    fn memory_without_an_entry_is_searched_for_only_if_no_owner_knows_its_start() {
+        use crate::MallocSizeOf as _;
+        use crate::tracker::words::{CAN_READ, words_of};
+
+        if !CAN_READ {
+            return;
+        }
+        let whole = bytes::Bytes::from(vec![7; 100]);
+        let slice = whole.slice(10..30);
+        let is_outside = |word: &usize| *word != slice.as_ptr().addr() && *word != slice.len();
+        let words = words_of(&slice);
+        // SAFETY: one points to the owners' block, and one to a static with several functions.
+        let first = |word| unsafe { words.pointee(word, size_of::<usize>()) }.next();
+        let is_owners = |word: &usize| first(*word) == Some(whole.as_ptr().addr());
+        let owners = words.clone().filter(is_outside).find(is_owners).expect("it is shared");
+        let owners = Block { start: owners, requested: 24, usable: 32, identity: 1 };
+        let start = whole.as_ptr().addr();
+        let memory = Block { start, requested: 100, usable: 112, identity: 2 };
+        // The blocks that the tracker has, the bytes and computed ones, and the searches.
+        for (blocks, expected, searches) in [
+            (&[owners, memory][..], (32 + 112, 0), 0),
+            (&[owners], (32 + 20, 20), 0),
+            (&[memory], (112, 0), 1),
+            (&[], (20, 20), 1),
+        ] {
+            let tracker = Few::leaked(blocks);
+            let measured = tracker.measured(|ops| {
+                ops.measure_borrowed(&slice, bytes::Bytes::add_size_of_excluding_this);
+            });
+            assert_eq!((measured, tracker.searches.load(Relaxed)), (expected, searches));
         }
     }
 }

@@ -308,7 +308,7 @@ mod tests {
         }
 
         fn entry_address(&self, _: usize) -> *const u8 {
-            core::ptr::null()
+            null()
         }
 
         fn begin(&self) -> Box<dyn Recording> {
@@ -370,7 +370,7 @@ mod tests {
         let measured = measure_with(&collection, &(), |(), ops| {
             let pending = ops.pending.expect("a tracker answers");
             ops.expect_block(pending, at(16), 8);
-            ops.enclosing_block(core::ptr::without_provenance::<u8>(33), 0);
+            ops.enclosing_block(at(33), 0);
             ops.block_by_words([41], |_, _| true);
             ops.expect_block(pending, at(24), 8);
             assert_eq!(*log.0.borrow(), "", "they wait");

@@ -1,6 +1,4 @@
-//! Tests that a hundred structs of random shape, and some enums, measure all they own.
-//!
-//! `build.rs` generates the types.
+//! Values of a hundred structs of random shape, and of some enums. `build.rs` generates the types.
 #![expect(
     clippy::type_complexity,
     clippy::large_enum_variant,
@@ -23,8 +21,6 @@ use indexmap::IndexMap;
 use memreport::MallocSizeOf;
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
-
-dmd::global_allocator!();
 
 /// A generator of values, with a budget of values and a count of blocks.
 struct Random {
@@ -179,11 +175,28 @@ made_around! {
     rpds::List<T>: |random| list(random).into_iter().collect();
 }
 
-fn prove<T: Arbitrary + MallocSizeOf>(random: &mut Random) {
+/// A value of any of the types.
+trait Value: MallocSizeOf {
+    /// Proves that it measures all it owns.
+    fn prove(self: Box<Self>);
+
+    fn type_name(&self) -> &'static str;
+}
+
+impl<T: MallocSizeOf> Value for T {
+    fn prove(self: Box<Self>) {
+        let value = *self;
+        dmd::assert_fully_reported!(value);
+    }
+
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<T>()
+    }
+}
+
+fn make<T: Arbitrary + MallocSizeOf + 'static>(random: &mut Random) -> Box<dyn Value> {
     random.fuel = 200;
-    let value = T::make(random);
-    random.blocks += memreport::measure(&value).blocks;
-    dmd::assert_fully_reported!(value);
+    Box::new(T::make(random))
 }
 
 include!(concat!(env!("OUT_DIR"), "/fuzzed.rs"));
@@ -194,7 +207,50 @@ const _: () = assert!(STRUCTS == 100 && NESTED >= 25, "a hundred structs, of man
 fn every_type_measures_all_it_owns() {
     let mut random = Random { state: 0x9e37_79b9_7f4a_7c15, fuel: 0, blocks: 0 };
     for _ in 0..20 {
-        PROOFS.iter().for_each(|prove| prove(&mut random));
+        for make in MAKERS {
+            let value = make(&mut random);
+            random.blocks += memreport::measure(&*value).blocks;
+            value.prove();
+        }
     }
     assert!(random.blocks > 10_000, "{} blocks prove little", random.blocks);
+    // In the same test, because the tracker is the process's.
+    without_the_table(&mut random);
+}
+
+/// Checks values asleep, and with a table that does not have the blocks from before it began.
+fn without_the_table(random: &mut Random) {
+    let values: Vec<_> = (0..20).flat_map(|_| MAKERS.map(|make| make(random))).collect();
+    let measure_all = || -> Vec<_> { values.iter().map(memreport::measure).collect() };
+    let tracked = measure_all();
+    dmd::stop();
+    let asleep = measure_all();
+    dmd::start(dmd::Options::default()).expect("nobody else starts it");
+    let late = measure_all();
+    let mut blocks = 0;
+    for (((value, tracked), asleep), late) in values.iter().zip(tracked).zip(asleep).zip(late) {
+        let name = (**value).type_name();
+        if (asleep.computed, asleep.blocks) == (0, tracked.blocks) {
+            assert_eq!(asleep.bytes, tracked.bytes, "asleep: {name}");
+            blocks += asleep.blocks;
+        }
+        assert_eq!(late.bytes, asleep.bytes, "late: {name}");
+    }
+    assert!(blocks > 1000, "{blocks} blocks prove little");
+    assert_freed_bytes(random);
+}
+
+/// Checks that values measure the bytes that dropping them frees; by a formula, at most as many.
+fn assert_freed_bytes(random: &mut Random) {
+    let live_bytes = || memreport::heap_counters().expect("they are counted").live_bytes();
+    for _ in 0..20 {
+        for make in MAKERS {
+            let value = make(random);
+            let (name, measured) = ((*value).type_name(), memreport::measure(&value));
+            let before = live_bytes();
+            drop(value);
+            let short = before - live_bytes() - measured.bytes as u64;
+            assert!(short == 0 || measured.computed > 0, "{name}: {short} bytes: {measured:?}");
+        }
+    }
 }
