@@ -27,7 +27,7 @@ use core::cell::{Cell, RefCell};
 pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;
-use pending::{Pending, Unwinding, queried_size};
+use pending::{EndOfBorrow, Pending, queried_size};
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable};
 pub(crate) use queue::OwningPointer;
 use queue::Queue;
@@ -283,10 +283,9 @@ impl<'a> Ops<'a> {
         };
         let part = self.sums.part();
         // Dropped before the guards of `ops`, and before what is lent.
-        let unwinding = self.pending.map(Unwinding);
+        let _borrow = self.pending.map(EndOfBorrow);
         let result = measure(lent, &ops);
         ops.run_deferred();
-        core::mem::forget(unwinding);
         self.switch_to(part);
         result
     }

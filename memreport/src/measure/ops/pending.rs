@@ -55,6 +55,21 @@ impl Pending {
             answered: RefCell::new(VecDeque::new()),
         }
     }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.next.get() | self.prefetched.get() == 0
+    }
+
+    /// Has the sizes of all pending blocks computed, if the tracker does not have them.
+    #[cold]
+    fn query_none(&self) {
+        for block in &self.blocks {
+            if block.otherwise.get() != Otherwise::Answered {
+                block.otherwise.set(Otherwise::Computed);
+            }
+        }
+    }
 }
 
 impl Ops<'_> {
@@ -124,7 +139,7 @@ impl Ops<'_> {
     #[inline]
     pub(super) fn look_up_pending(&self) {
         if let Some(pending) = self.pending {
-            if pending.next.get() | pending.prefetched.get() != 0 {
+            if !pending.is_empty() {
                 self.empty(pending);
             }
         }
@@ -224,17 +239,15 @@ pub(super) unsafe fn queried_size(start: *const u8, layout: Layout) -> usize {
     bytes
 }
 
-/// Ends the wait of all pending blocks when a panic ends a borrow: they may be freed from then on.
-pub(super) struct Unwinding<'p>(pub(super) &'p Pending);
+/// A guard of a borrow. If a panic ends it, blocks are still pending, and may be freed from then on:
+/// none of them is queried any more.
+pub(super) struct EndOfBorrow<'p>(pub(super) &'p Pending);
 
-impl Drop for Unwinding<'_> {
-    #[cold]
+impl Drop for EndOfBorrow<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let Pending { blocks, .. } = self.0;
-        for block in blocks {
-            if block.otherwise.get() != Otherwise::Answered {
-                block.otherwise.set(Otherwise::Computed);
-            }
+        if !self.0.is_empty() {
+            self.0.query_none();
         }
     }
 }
