@@ -38,21 +38,21 @@ pub struct ExpectedBlock {
     pub size: Cell<usize>,
     /// The innermost field of a derived type that led to the block.
     pub field: Cell<Option<&'static Field>>,
-    /// What to count if the table does not have it.
+    /// The bytes to count if an incomplete table does not have it.
     pub(crate) otherwise: Cell<Otherwise>,
     /// The table's word for the block, since the tracker prefetched it.
     #[cfg(feature = "std")]
     pub word: Cell<&'static AtomicU64>,
 }
 
-/// What to count for a block that an incomplete table does not have.
+/// The bytes to count for a block that an incomplete table does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Otherwise {
-    /// Its size, as computed bytes.
+    /// Its requested bytes, as computed ones.
     Computed,
-    /// What the allocator reports for a block of this alignment, which must be alive.
+    /// The usable bytes that the allocator reports. The block has this alignment and must be alive.
     Queried(Alignment),
-    /// Nothing: it stands for a claim that is answered already.
+    /// None: it stands for a claim that is answered already.
     Answered,
 }
 

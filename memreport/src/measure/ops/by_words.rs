@@ -99,9 +99,10 @@ impl Ops<'_> {
         }
     }
 
-    /// Adds the blocks of a handle of shared memory: those that `starts` start, and the one that
-    /// contains the memory, as [`shared_blocks_by_words`](Self::shared_blocks_by_words) does.
-    /// Memory of 0 bytes may be another's.
+    /// Adds the blocks of a handle of shared memory, as
+    /// [`shared_blocks_by_words`](Self::shared_blocks_by_words) does: blocks that start at one of
+    /// the words accepted by `is_start`, and the block that contains the memory. Memory of 0 bytes
+    /// may be another's.
     ///
     /// Where the tracker has gaps, a search for a block around the memory takes long, and often
     /// finds none. Mostly one of the other blocks knows where the memory starts.

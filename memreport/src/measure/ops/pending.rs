@@ -239,8 +239,8 @@ pub(super) unsafe fn queried_size(start: *const u8, layout: Layout) -> usize {
     bytes
 }
 
-/// A guard of a borrow. If a panic ends it, blocks are still pending, and may be freed from then on:
-/// none of them is queried any more.
+/// A guard of a borrow. If a panic ends it, blocks are still pending, and may be freed from then
+/// on: none of them is queried any more.
 pub(super) struct EndOfBorrow<'p>(pub(super) &'p Pending);
 
 impl Drop for EndOfBorrow<'_> {
