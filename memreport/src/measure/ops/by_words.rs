@@ -128,8 +128,8 @@ impl Ops<'_> {
                 return self.shared_blocks_by_words(starts.chain(inside), memory, owners);
             }
         };
-        let contains =
-            |block: &Block| (block.start..=block.start + block.usable).contains(&address);
+        // There are bytes, so the end of a block is the next one's start.
+        let contains = |block: &Block| (block.start..block.start + block.usable).contains(&address);
         let claim = |block: Block| {
             if self.share_of(block.start, owners).block {
                 self.claim_found(within(block.start), found_of(block));
