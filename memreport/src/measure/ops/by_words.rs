@@ -86,8 +86,9 @@ impl Ops<'_> {
         let mut is_missing = true;
         if let SizeSource::Table(tracker) = self.collection.sizes {
             each_block(tracker, &words.into_iter(), |block, word| {
-                // Values of no size may lie at its end.
-                is_missing &= !(block.start..=block.start + block.usable).contains(&address);
+                // Values of no size may lie at its end, where for others the next block starts.
+                let end = block.start + block.usable + usize::from(bytes == 0);
+                is_missing &= !(block.start..end).contains(&address);
                 if self.share_of(block.start, owners).block {
                     self.claim_found(within(word), found_of(block));
                 }
@@ -366,6 +367,7 @@ mod tests {
     #[test]
     fn shared_memory_is_computed_unless_the_tracker_has_its_block() {
         let memory = core::ptr::without_provenance::<u8>(0x2008);
+        let end = core::ptr::without_provenance::<u8>(0x1000 + 112);
         // A handle, which lies in the first block and shares none of it.
         let handle = core::ptr::without_provenance::<u8>(0x1008);
         // The words of a handle, its shared bytes, and the bytes and computed ones that it adds.
@@ -374,6 +376,9 @@ mod tests {
             // The counts were allocated later than the memory.
             (&[0x1000], (memory, 40), (112 + 40, 40)),
             (&[7], (memory, 40), (40, 40)),
+            // The memory begins at the end of the block of the counts.
+            (&[0x1000], (end, 40), (112 + 40, 40)),
+            (&[0x1000], (end, 0), (112, 0)),
             (&[7], (handle, 0), (0, 0)),
         ] {
             let measured = Few::leaked(&BLOCKS).measured(|ops| {
