@@ -145,10 +145,13 @@ impl Ops<'_> {
             start = start.or_else(|| start_of_memory(&fields, address, bytes));
         }
         if is_missing {
-            let known = start.map(|start| starting_at(tracker, start));
-            // Unless that is another block after all, the tracker does not have the one.
-            let is_known = known.is_some_and(|block| block.is_none_or(|block| contains(&block)));
-            match if is_known { known.flatten() } else { find(tracker, address) } {
+            let around = match start.map(|start| starting_at(tracker, start)) {
+                Some(None) => None,
+                Some(Some(block)) if contains(&block) => Some(block),
+                // No owner knows the start after all.
+                _ => find(tracker, address),
+            };
+            match around {
                 Some(block) => claim(block),
                 None if self.share_of(address, owners).block => self.count_computed(bytes),
                 None => {}
@@ -222,9 +225,9 @@ impl Ops<'_> {
 #[cfg(feature = "bytes")]
 const MOST_OF_OWNERS: usize = 64;
 
-/// A size that no memory has, and addresses mostly exceed.
+/// Memory is smaller than this, and addresses are mostly greater.
 #[cfg(feature = "bytes")]
-const NO_SIZE: usize = 1 << 40;
+const SIZE_LIMIT: usize = 1 << 40;
 
 /// Returns the start of memory whose start and size, or capacity, are two of these fields, and
 /// which contains so many bytes from this address on.
@@ -232,7 +235,7 @@ const NO_SIZE: usize = 1 << 40;
 fn start_of_memory(fields: &Words<'_>, address: usize, bytes: usize) -> Option<usize> {
     fields.clone().filter(|start| (FIRST_ADDRESS..=address).contains(start)).find(|start| {
         let needed = address - start + bytes;
-        fields.clone().any(|size| (needed..NO_SIZE).contains(&size))
+        fields.clone().any(|size| (needed..SIZE_LIMIT).contains(&size))
     })
 }
 
