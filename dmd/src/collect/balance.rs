@@ -16,7 +16,7 @@ use self::origin::Origins;
 use super::age::Age;
 use super::claims::ClaimLog;
 use super::claims::claimants::ClaimantId;
-use super::claims::words::{ClaimWords, ResolvedClaim};
+use super::claims::words::{Allocated, ClaimWords, ResolvedClaim};
 use super::findings::{AttributedBytes, Report, WrongBlock, WrongKind, WrongReport};
 use super::groups::{GroupKey, Groups, ReportSet};
 use super::holders::HolderId;
@@ -117,10 +117,13 @@ impl<'c> Balance<'c> {
             totals.add(block.usable, block.usable);
         }
         for claim in claims {
-            let claim = self.claim_log.resolve(claim);
-            if !claim.is_old {
+            let mut claim = self.claim_log.resolve(claim);
+            if claim.allocated == Allocated::During {
                 self.add_wrong(claim, None);
                 continue;
+            }
+            if claim.requested.is_some_and(|requested| requested != block.requested) {
+                claim.wrong = Some(Wrong::Partial);
             }
             let report = self.report_of(claim.claimant);
             set = self.with_report(set, report);
@@ -212,6 +215,18 @@ impl<'c> Balance<'c> {
     /// Adds claims of blocks that do not exist, or were freed during the collection.
     pub(crate) fn add_unmatched_claims(&mut self, claims: &[ClaimWords]) {
         for claim in claims {
+            let mut claim = self.claim_log.resolve(claim);
+            if claim.allocated == Allocated::Unknown && plan::has_gaps() {
+                claim.wrong = Some(Wrong::Untracked);
+            }
+            self.add_wrong(claim, None);
+        }
+    }
+
+    /// Adds claims of an address at which the collection does not count the block: it was allocated
+    /// later, or is the tracker's own.
+    pub(crate) fn add_claims_left_out(&mut self, claims: &[ClaimWords]) {
+        for claim in claims {
             self.add_wrong(self.claim_log.resolve(claim), None);
         }
     }
@@ -261,7 +276,7 @@ impl<'c> Balance<'c> {
     /// No report is wrong: other threads go on meanwhile.
     fn add_transient(&mut self, claim: ResolvedClaim) {
         // With gaps, the heap is counted at the beginning: blocks freed since are untracked ones.
-        if claim.is_old && plan::has_gaps() {
+        if claim.allocated == Allocated::Before && plan::has_gaps() {
             self.summary.reported_untracked += claim.bytes;
         } else {
             self.summary.reported_transient += claim.bytes;

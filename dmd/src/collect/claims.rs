@@ -1,8 +1,13 @@
 //! Claims of reporters during a collection: a buffer while they arrive, then a log sorted by
 //! address.
 //!
+//! Most claims take no look-up. The allocator reports the size of the block, and the pass over all
+//! blocks compares the claim with the block at its address. Where the table has every block, this
+//! needs the address to be a start: then it was one when the collection began, and a size query
+//! about it reads no other memory. All other claims are looked up.
+//!
 //! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two
-//! words), `packed` (most claims in one word), `last_claimant` (for the quick way), then this file.
+//! words), `packed` (most claims in one word), `starts` (which need no look-up), then this file.
 //!
 //! Invariant: claims of one address keep the order in which they were made. The first claim of a
 //! block decides whether later ones are double reports.
@@ -10,34 +15,35 @@
 pub(crate) mod claimants;
 pub(crate) mod words;
 mod packed;
-mod last_claimant;
+pub(crate) mod starts;
 mod fields;
 
 use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
-    Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks, Found, Position,
-    RecentFields, Recorder, Words, Wrong,
+    AtBegin, Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks, ExpectedSizes,
+    Found, Position, RecentFields, Recorder, Words, Wrong,
 };
 use memreport::Field;
 
 use self::claimants::{ClaimantId, Claimants};
 use self::fields::VisitedFields;
-use self::last_claimant::LastClaimant;
-use self::packed::{ClaimantBits, PackedClaims, ShortClaim};
+use self::packed::{ClaimantBits, PackedClaims, Region, ShortClaim};
+use self::starts::Starts;
 use self::words::{
-    CLAIMANT_SHIFT, ClaimWords, LARGE, MAX_CLAIMANTS, OLD, ResolvedClaim, WRONG_KINDS, WRONG_SHIFT,
-    address_of, second_word,
+    Allocated, CLAIMANT_SHIFT, ClaimWords, EXPECTED, LARGE, MAX_CLAIMANTS, OLD, ResolvedClaim,
+    WRONG_KINDS, WRONG_SHIFT, address_of, second_word,
 };
 use super::holders::reached::Roots;
 use super::holders::skipped::SkippedPointers;
 use crate::mem::pages::PageList;
 use crate::mem::radix_sort::ByRegion;
 use crate::mem::sys;
+use crate::sample::plan;
 use crate::table::BLOCKS;
-use crate::table::blocks::{Blocks, Granule};
+use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
-use crate::table::packed_block::{PackedBlock, QuickWords, SmallBlock};
+use crate::table::packed_block::PackedBlock;
 
 /// Returns the address that a claim is filed under: the start of the claimed block, or the claimed
 /// address if no block starts there. `None` if the value owns no block.
@@ -59,13 +65,16 @@ pub(crate) struct ClaimBuffer {
     granule: Granule,
     /// The epoch that began with the collection. Blocks of it are not part of the collection.
     epoch: Epoch,
+    /// The blocks that were live when the collection began.
+    starts: Starts,
+    /// True if the table has every block, so that a claim of any other is wrong.
+    has_every_block: bool,
     packed: PackedClaims,
     /// Bytes of claims that do not fit into 32 bits.
     large: RefCell<PageList<usize>>,
     /// The number of claims that were dropped because memory was short.
     lost: Cell<usize>,
     claimants: Claimants,
-    last: LastClaimant,
     fields: RefCell<VisitedFields>,
     recent_fields: RecentFields,
     skipped: RefCell<SkippedPointers>,
@@ -98,15 +107,25 @@ impl ClaimLog {
     #[expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
     pub(crate) fn resolve(&self, claim: &ClaimWords) -> ResolvedClaim {
         let number = claim[1] as u32 as usize;
-        let bytes = if claim[1] & LARGE == 0 {
-            number
+        let is_expected = claim[1] & EXPECTED != 0;
+        let (requested, bytes) = if is_expected {
+            let ExpectedSizes { requested, usable } = words::unpack_sizes(number);
+            (requested, usable)
+        } else if claim[1] & LARGE != 0 {
+            (None, self.large.as_slice().get(number).copied().unwrap_or(0))
         } else {
-            self.large.as_slice().get(number).copied().unwrap_or(0)
+            (None, number)
+        };
+        let allocated = match claim[1] & OLD != 0 {
+            _ if is_expected => Allocated::Unknown,
+            true => Allocated::Before,
+            false => Allocated::During,
         };
         ResolvedClaim {
             address: address_of(claim),
-            is_old: claim[1] & OLD != 0,
+            allocated,
             bytes,
+            requested,
             claimant: ClaimantId((claim[1] >> CLAIMANT_SHIFT) as u32),
             wrong: WRONG_KINDS.get((claim[1] >> WRONG_SHIFT) as usize & 7).copied().flatten(),
         }
@@ -120,16 +139,17 @@ impl ClaimLog {
 
 impl ClaimBuffer {
     /// Creates the buffer of a collection that begins with `epoch`, with room for one claim for
-    /// each of `blocks` blocks.
-    pub(crate) fn new(granule: Granule, epoch: Epoch, blocks: usize) -> Self {
+    /// each of `blocks` blocks. `starts` has the live blocks of the table.
+    pub(crate) fn new(granule: Granule, epoch: Epoch, blocks: usize, starts: Starts) -> Self {
         ClaimBuffer {
             granule,
             epoch,
+            starts,
+            has_every_block: !plan::has_gaps(),
             packed: PackedClaims::with_room(blocks),
             large: RefCell::new(PageList::new()),
             lost: Cell::new(0),
             claimants: Claimants::with_limit(MAX_CLAIMANTS),
-            last: LastClaimant::none(),
             fields: RefCell::new(VisitedFields::new()),
             recent_fields: RecentFields::empty(),
             skipped: RefCell::new(SkippedPointers::new(granule)),
@@ -160,84 +180,89 @@ impl ClaimBuffer {
         }
     }
 
-    /// Adds a claim of a block that was found by its size. Returns its usable bytes.
-    // Not inlined: the quick way has no calls then, and saves no registers.
-    #[cold]
-    #[inline(never)]
-    fn push_small(&self, start: usize, block: SmallBlock, claimant: Claimant) -> usize {
-        self.push(start, block.usable, claimant, self.old_flag(Some(block.packed)));
-        block.usable
-    }
-
-    /// Looks up and claims blocks, and prefetches the words of later ones.
-    #[inline(always)]
-    fn claim_blocks(
-        &self,
-        granule: Granule,
-        expected: ExpectedBlocks<'_>,
-        reporter: u32,
-    ) -> CountedBlocks {
-        let ExpectedBlocks { blocks: mut rest, next, missed } = expected;
-        BLOCKS.prefetch_expected(granule, next);
-        let mut counted = CountedBlocks::default();
-        loop {
-            counted += self.claim_quickly(granule, &mut rest, reporter);
-            let Some((slow, after)) = rest.split_first() else { return counted };
-            rest = after;
-            let claimant = Claimant { reporter, field: slow.field.get() };
-            match self.claimed_exact(slow.start.get().addr(), slow.size.get(), claimant) {
-                Some(bytes) => counted += CountedBlocks { blocks: 1, bytes },
-                None => missed(slow),
-            }
-        }
-    }
-
-    /// Looks up and claims blocks up to the first one that needs the slow way, and takes them out
-    /// of `blocks`. Each is from before the collection, and its claim fits into one word.
+    /// Claims blocks up to the first one that needs the slow way, and returns their number and
+    /// bytes. Nothing is known of each but that it may be claimed, and its claim fits into one
+    /// word.
     #[inline(always)]
     fn claim_quickly(
         &self,
-        granule: Granule,
-        blocks: &mut &[ExpectedBlock],
+        expected: &ExpectedBlocks<'_>,
+        blocks: &[ExpectedBlock],
         reporter: u32,
     ) -> CountedBlocks {
-        let kinds = QuickWords::not_of(self.epoch);
         let (region, places) = self.packed.free_places(blocks.len());
+        let starts = self.starts.of(region);
         let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
         let mut counted = CountedBlocks::default();
         for (block, place) in blocks.iter().zip(places) {
-            let Some(bytes) = Blocks::find_expected(granule, kinds, block) else { break };
+            let start = sys::untagged(block.start.get().addr());
+            if Region::of(start) != region {
+                break;
+            }
+            let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.at(start));
+            if at_begin == AtBegin::NoBlock && self.has_every_block {
+                break;
+            }
+            let Some(sizes) = expected.sizes(block, at_begin) else { break };
             let claimant = Claimant { reporter, field: block.field.get() };
             let field = claimants::address(claimant.field);
             if field != last {
                 let id = self.claimants.id(claimant);
                 let Some(other) = id.and_then(ClaimantBits::of) else { break };
-                (last, bits) = (field, other.for_old(true));
+                (last, bits) = (field, other);
             }
-            let start = sys::untagged(block.start.get().addr());
-            let short = ShortClaim::right(start, bytes, bits);
-            if !short.is_some_and(|short| short.store(place, region)) {
-                break;
-            }
-            counted += CountedBlocks { blocks: 1, bytes };
+            let Some(short) = ShortClaim::new(start, sizes, bits) else { break };
+            short.store(place);
+            counted += CountedBlocks { blocks: 1, bytes: sizes.usable };
         }
         self.packed.take_places(counted.blocks);
-        *blocks = &blocks[counted.blocks..];
         counted
     }
 
-    /// Adds a claim, in one word if it fits.
-    fn push(&self, address: usize, bytes: usize, claimant: Claimant, flags: u64) {
-        let Some(id) = self.claimants.id(claimant) else { return self.count_lost() };
-        self.last.set(claimant, id);
-        match ShortClaim::of(address, bytes, id, flags) {
-            Some(short) => self.packed.push(short),
-            None => self.push_long(address, bytes, id, flags),
+    /// Claims a block. Returns its usable bytes; `None` if it needs a whole look-up.
+    // Not inlined: the quick way has fewer calls then, and saves no registers.
+    #[cold]
+    #[inline(never)]
+    fn claim_slowly(
+        &self,
+        expected: &ExpectedBlocks<'_>,
+        block: &ExpectedBlock,
+        claimant: Claimant,
+    ) -> Option<usize> {
+        let (start, requested) = (sys::untagged(block.start.get().addr()), block.size.get());
+        let starts = self.starts.of(Region::of(start));
+        let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.at(start));
+        if !(at_begin == AtBegin::NoBlock && self.has_every_block)
+            && let Some(sizes) = expected.sizes(block, at_begin)
+            && self.push_short(start, sizes, claimant)
+        {
+            return Some(sizes.usable);
         }
+        if !self.has_every_block {
+            return None;
+        }
+        let small = BLOCKS.find_small(self.granule, start, requested)?;
+        let sizes = ExpectedSizes { requested: Some(requested), usable: small.usable };
+        if !self.is_old(small.packed) || !self.push_short(start, sizes, claimant) {
+            self.push_long(start, small.usable, claimant, self.old_flag(Some(small.packed)));
+        }
+        Some(small.usable)
     }
 
+    /// Adds a claim, if it fits into one word. Returns whether that is so.
+    fn push_short(&self, start: usize, sizes: ExpectedSizes, claimant: Claimant) -> bool {
+        let bits = self.claimants.id(claimant).and_then(ClaimantBits::of);
+        let short = bits.and_then(|bits| ShortClaim::new(start, sizes, bits));
+        short.is_some_and(|short| {
+            self.packed.push(short);
+            true
+        })
+    }
+
+    /// Adds a claim with its answer.
     #[cold]
-    fn push_long(&self, address: usize, bytes: usize, claimant: ClaimantId, flags: u64) {
+    fn push_long(&self, address: usize, bytes: usize, claimant: Claimant, flags: u64) {
+        let Some(claimant) = self.claimants.id(claimant) else { return self.count_lost() };
         let Some(bytes) =
             u32::try_from(bytes).map_or_else(|_| self.large(bytes), |bytes| Some(bytes.into()))
         else {
@@ -274,36 +299,45 @@ impl Recorder for ClaimBuffer {
     fn claimed(&self, claim: Claim, found: Found, claimant: Claimant) {
         let Some(address) = claimed_address(claim, found) else { return };
         let block = claimed_block(found);
-        let old = self.old_flag(block.and_then(|block| PackedBlock::from_word(block.identity)));
+        let flags = self.old_flag(block.and_then(|block| PackedBlock::from_word(block.identity)));
+        if let Some(Block { requested, .. }) = block.filter(|_| flags == OLD)
+            && found.wrong.is_none()
+        {
+            let sizes = ExpectedSizes { requested: Some(requested), usable: found.bytes };
+            if self.push_short(address, sizes, claimant) {
+                return;
+            }
+        }
         let wrong = WRONG_KINDS.iter().zip(0_u64..).find(|(wrong, _)| **wrong == found.wrong);
         let wrong = wrong.map_or(0, |(_, number)| number << WRONG_SHIFT);
-        self.push(address, found.bytes, claimant, old | wrong);
-    }
-
-    fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
-        let start = sys::untagged(start);
-        // Constants, which take fewer instructions.
-        let block = match self.granule {
-            Granule::OF_32 => BLOCKS.find_small(Granule::OF_32, start, size)?,
-            Granule::OF_16 => BLOCKS.find_small(Granule::OF_16, start, size)?,
-            granule => BLOCKS.find_small(granule, start, size)?,
-        };
-        let is_old = self.is_old(block.packed);
-        let bits = self.last.bits(claimant).map(|bits| bits.for_old(is_old));
-        let short = bits.and_then(|bits| ShortClaim::right(start, block.usable, bits));
-        if short.is_some_and(|short| self.packed.push_quickly(short)) {
-            return Some(block.usable);
-        }
-        Some(self.push_small(start, block, claimant))
+        self.push_long(address, found.bytes, claimant, flags | wrong);
     }
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
-        // Constants, which take fewer instructions.
-        match self.granule {
-            Granule::OF_32 => self.claim_blocks(Granule::OF_32, blocks, reporter),
-            Granule::OF_16 => self.claim_blocks(Granule::OF_16, blocks, reporter),
-            granule => self.claim_blocks(granule, blocks, reporter),
+        self.starts.prefetch(blocks.next);
+        let mut rest = blocks.blocks;
+        let mut counted = CountedBlocks::default();
+        loop {
+            let quick = self.claim_quickly(&blocks, rest, reporter);
+            counted += quick;
+            let Some((slow, after)) = rest[quick.blocks..].split_first() else { return counted };
+            rest = after;
+            let claimant = Claimant { reporter, field: slow.field.get() };
+            match self.claim_slowly(&blocks, slow, claimant) {
+                Some(bytes) => counted += CountedBlocks { blocks: 1, bytes },
+                None => (blocks.missed)(slow),
+            }
         }
+    }
+
+    #[inline]
+    fn at_begin(&self, address: usize) -> AtBegin {
+        self.starts.at(sys::untagged(address))
+    }
+
+    #[inline]
+    fn entry_address(&self, address: usize) -> *const u8 {
+        self.starts.address_of_byte(sys::untagged(address))
     }
 
     fn visits(&self, field: &'static Field, _: usize, _: usize) {
@@ -345,7 +379,7 @@ mod tests {
     #[test]
     fn sorted_claims_resolve_to_what_was_claimed() {
         let epoch = Epoch::FIRST;
-        let buffer = ClaimBuffer::new(Granule::OF_32, epoch, 0);
+        let buffer = ClaimBuffer::new(Granule::OF_32, epoch, 0, Starts::new(Granule::OF_32));
         let claimant = |reporter| Claimant { reporter, field: None };
         let block = |start| Block { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));
@@ -368,10 +402,22 @@ mod tests {
         for (claim, (address, bytes, wrong, block, reporter)) in resolved.into_iter().zip(expected)
         {
             let is_old = block.is_some() && wrong != Some(Wrong::Interior);
+            let (allocated, requested) = match wrong {
+                None => (Allocated::Unknown, Some(8)),
+                _ if is_old => (Allocated::Before, None),
+                _ => (Allocated::During, None),
+            };
             assert_eq!(log.claimants.get(claim.claimant).reporter, reporter);
             assert_eq!(
                 claim,
-                ResolvedClaim { address, is_old, bytes, claimant: claim.claimant, wrong }
+                ResolvedClaim {
+                    address,
+                    allocated,
+                    bytes,
+                    requested,
+                    claimant: claim.claimant,
+                    wrong
+                }
             );
         }
         assert_eq!(log.lost(), 0);

@@ -4,6 +4,7 @@ use std::mem;
 
 use memreport::__private::{Ending, Findings, HeapWatch, OWN, Recorder, Recording, as_own};
 
+use super::claims::starts::Starts;
 use super::claims::{ClaimBuffer, ClaimLog};
 use super::findings::{Contents, Dump, Scanned};
 use super::holders::reached::Reached;
@@ -64,16 +65,20 @@ impl Collection {
     /// Begins a collection, and with it an epoch.
     pub(super) fn begin(granule: Granule) -> Self {
         // Epochs are reused: blocks of the next one's last use are moved to an older epoch first.
-        BLOCKS.age(granule, epoch().next());
+        let mut starts = Starts::new(granule);
+        BLOCKS.age(granule, epoch().next(), |block| match block {
+            Some((start, usable)) => starts.insert(start, usable),
+            None => starts.set_incomplete(),
+        });
         let epoch = begin_epoch();
         let watch = HeapWatch::begin();
         let blocks = usize::try_from(watch.at_begin().live_blocks()).unwrap_or(0);
-        let claims = ClaimBuffer::new(granule, epoch, blocks);
+        let claims = ClaimBuffer::new(granule, epoch, blocks, starts);
         Collection { claims, granule, epoch, watch }
     }
 
     fn into_dump(mut self, ending: Ending<'_>) -> Dump {
-        let empty = ClaimBuffer::new(self.granule, self.epoch, 0);
+        let empty = ClaimBuffer::new(self.granule, self.epoch, 0, Starts::new(self.granule));
         let claim_log = mem::replace(&mut self.claims, empty).into_log();
         let reached = Reached::find(&claim_log.roots, self.epoch, claim_log.sorted());
         let holders = self.holders(&claim_log);

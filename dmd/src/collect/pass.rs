@@ -171,7 +171,7 @@ impl<'c> HeapPass<'c> {
             if is_trackers_own && block.epoch != self.epoch {
                 sums.own_before.add(block.usable);
             }
-            self.balance.add_unmatched_claims(claims);
+            self.balance.add_claims_left_out(claims);
             return None;
         }
         let reports = self.balance.add(LiveBlock { start: address, block, packed }, site, claims);

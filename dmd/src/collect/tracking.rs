@@ -14,7 +14,6 @@ use crate::sample::plan;
 use crate::stack::thread::mark_own;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Blocks, Granule, LiveBlock};
-use crate::table::packed_block::QuickWords;
 
 /// The tracker of a program whose inner allocator is `A`.
 #[derive(Debug)]
@@ -62,7 +61,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
 
     fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
         BLOCKS.prefetch_expected(Self::GRANULE, blocks.next);
-        blocks.look_up(|block| Blocks::find_expected(Self::GRANULE, QuickWords::ALL, block))
+        blocks.look_up(|block| Blocks::find_expected(Self::GRANULE, block))
     }
 
     #[inline]

@@ -46,6 +46,7 @@ macro_rules! zeroed {
 }
 
 zeroed! {
+    u8 = 0,
     u32 = 0,
     [u64; 2] = [0; 2],
     super::sync::AtomicU32 = super::sync::AtomicU32::new(0),

@@ -65,26 +65,6 @@ pub(crate) struct SmallBlock {
     pub(crate) packed: PackedBlock,
 }
 
-/// The kinds of words that a quick look-up takes: a bit for each value of the five low bits of a
-/// block in the first half of its granule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QuickWords(u32);
-
-impl QuickWords {
-    /// Live blocks without a record.
-    pub(crate) const ALL: Self =
-        QuickWords(Self::of_epoch(0) | Self::of_epoch(1) | Self::of_epoch(2) | Self::of_epoch(3));
-
-    /// Live blocks without a record that were allocated in another epoch.
-    pub(crate) fn not_of(epoch: Epoch) -> Self {
-        QuickWords(Self::ALL.0 & !Self::of_epoch(epoch.number()))
-    }
-
-    const fn of_epoch(epoch: u8) -> u32 {
-        1 << (LIVE | (epoch as u64) << EPOCH_SHIFT)
-    }
-}
-
 /// The mark at the address of a block that is not in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tombstone {
@@ -115,9 +95,6 @@ const USABLE_SHIFT: u32 = 44;
 const SITE_BITS: u32 = RATE_SHIFT - SITE_SHIFT;
 const SLOP_BITS: u32 = USABLE_SHIFT - SLOP_SHIFT;
 const USABLE_BITS: u32 = u64::BITS - USABLE_SHIFT;
-
-// `QuickWords` has a bit for each value of the bits below the site.
-const _: () = assert!(1 << SITE_SHIFT == u32::BITS);
 
 const _: () = assert!(SITE_BITS == 24 && RATES == 1 << (SLOP_SHIFT - RATE_SHIFT));
 
@@ -229,31 +206,16 @@ impl PackedBlock {
 
     /// Returns the block of a word, if it is live, has this requested size and half of its granule,
     /// and no record.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn match_small(
         word: u64,
         requested: usize,
         second_half: bool,
     ) -> Option<SmallBlock> {
-        let usable = PackedBlock::match_kind(word, QuickWords::ALL, requested, second_half)?;
-        Some(SmallBlock { usable, packed: PackedBlock(NonZeroU64::MIN | word) })
-    }
-
-    /// Returns the usable bytes of the block of a word, if it is of these kinds, and has this
-    /// requested size and half of its granule.
-    #[inline(always)]
-    pub(crate) fn match_kind(
-        word: u64,
-        QuickWords(kinds): QuickWords,
-        requested: usize,
-        second_half: bool,
-    ) -> Option<usize> {
-        let half = if second_half { SECOND_HALF } else { 0 };
-        // The shift is of the low bits alone.
-        let is_of_kind = kinds.wrapping_shr((word ^ half) as u32) & 1 != 0;
-        let usable = (word >> USABLE_SHIFT) as usize;
+        let usable = PackedBlock::small_size(word, second_half)?;
         let slop = (word >> SLOP_SHIFT) as usize & ((1 << SLOP_BITS) - 1);
-        (is_of_kind && usable.wrapping_sub(slop) == requested).then_some(usable)
+        let packed = PackedBlock(NonZeroU64::MIN | word);
+        (usable.wrapping_sub(slop) == requested).then_some(SmallBlock { usable, packed })
     }
 
     /// Returns the usable bytes of the block of a word, if it is live, and has this half of its
@@ -265,6 +227,12 @@ impl PackedBlock {
             return None;
         }
         Some((word >> USABLE_SHIFT) as usize)
+    }
+
+    /// Returns the usable bytes, unless they are in a record.
+    #[inline]
+    pub(crate) fn inline_usable(self) -> Option<usize> {
+        PackedBlock::small_size(self.word(), self.is_second_half())
     }
 
     #[inline]

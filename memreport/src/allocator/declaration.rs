@@ -206,11 +206,13 @@ pub(crate) fn is_tracking() -> bool {
 ///
 /// `block` is a live block of the global allocator with this layout.
 pub(crate) unsafe fn usable_size(block: *const u8, layout: Layout) -> usize {
-    match declaration() {
-        // SAFETY: the declaration belongs to the global allocator.
-        Some(declaration) => unsafe { (declaration.usable_size)(block, layout) },
-        None => layout.size(),
-    }
+    // SAFETY: the caller's contract, for a function that belongs to the global allocator.
+    unsafe { size_query()(block, layout) }
+}
+
+/// Returns the function behind [`usable_size`], for many calls.
+pub(crate) fn size_query() -> UsableSizeFn {
+    declaration().map_or(|_, layout| layout.size(), |declaration| declaration.usable_size)
 }
 
 /// Returns whether the size query of the program's allocator reads the word before a block.

@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "fetches memory by an instruction of the processor")]
 
 use crate::tracker::Tracker;
+use crate::tracker::recorder::Recorder;
 
 /// The size of a cache line in bytes. Where lines are longer, some are prefetched twice.
 pub(crate) const LINE: usize = 64;
@@ -16,6 +17,8 @@ pub struct Lookahead<'t> {
     pub(crate) table: Option<&'t dyn Tracker>,
     /// True if the allocator reads sizes from the words before blocks.
     pub(crate) reads_headers: bool,
+    /// The recorder, if it knows most blocks without a look-up.
+    pub(crate) knows_blocks: Option<&'t dyn Recorder>,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -49,8 +52,10 @@ impl Lookahead<'_> {
     #[cfg(feature = "bytes")]
     #[inline]
     pub(crate) fn words(self, words: impl Iterator<Item = usize>) {
-        if let Some(table) = self.table {
-            words.for_each(|word| fetch(table.entry_address(word)));
+        match (self.knows_blocks, self.table) {
+            (Some(recorder), _) => words.for_each(|word| fetch(recorder.entry_address(word))),
+            (None, Some(table)) => words.for_each(|word| fetch(table.entry_address(word))),
+            (None, None) => {}
         }
     }
 
@@ -120,7 +125,7 @@ mod tests {
 
     /// Prefetches for visits to contents, not for size queries.
     const CONTENTS: Lookahead<'_> =
-        Lookahead { table: None, reads_headers: false, defers_pointees: false };
+        Lookahead { table: None, reads_headers: false, knows_blocks: None, defers_pointees: false };
 
     /// Returns the addresses that are prefetched by a call.
     fn fetched(call: impl FnOnce()) -> Vec<usize> {

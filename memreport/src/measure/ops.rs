@@ -27,7 +27,7 @@ use core::cell::{Cell, RefCell};
 pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;
-use pending::{EndOfBorrow, Pending, queried_size};
+use pending::{EndOfBorrow, Pending};
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable};
 pub(crate) use queue::OwningPointer;
 use queue::Queue;
@@ -329,7 +329,7 @@ impl<'a> Ops<'a> {
         let mut found = tracker.look_up(claim);
         if found.wrong == Some(Wrong::Untracked) {
             // SAFETY: the caller's contract; the layout of `()` means unknown.
-            found.bytes = unsafe { queried_size(start, Layout::new::<()>()) };
+            found.bytes = unsafe { (self.collection.usable_size)(start, Layout::new::<()>()) };
         }
         self.record(claim, found);
     }

@@ -5,6 +5,7 @@ use core::cell::Cell;
 #[cfg(feature = "std")]
 use core::sync::atomic::AtomicU64;
 
+use crate::allocator::size_source::UsableSizeFn;
 use crate::field::Field;
 
 /// A statement of a reporter about one block.
@@ -52,6 +53,12 @@ pub(crate) enum Otherwise {
     Computed,
     /// The usable bytes that the allocator reports. The block has this alignment and must be alive.
     Queried(Alignment),
+    /// Its requested bytes, as computed ones. Nobody has looked for it in the table yet.
+    #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "only `bytes` has such handles"))]
+    Supposed,
+    /// Its usable bytes, since it was there when the collection began. Its layout is unknown.
+    #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "only `bytes` has such handles"))]
+    Unsized,
     /// None: it stands for a claim that is answered already.
     Answered,
 }
@@ -110,6 +117,8 @@ pub struct ExpectedBlocks<'b> {
     pub next: &'b [ExpectedBlock],
     /// Called for each block that the quick look-up cannot decide, when all before it are recorded.
     pub missed: &'b dyn Fn(&ExpectedBlock),
+    /// The size query of the program's allocator.
+    pub(crate) usable_size: UsableSizeFn,
 }
 
 impl core::fmt::Debug for ExpectedBlocks<'_> {
@@ -135,6 +144,27 @@ impl ExpectedBlocks<'_> {
         }
         counted
     }
+}
+
+/// The block that started at an address when a collection began, as far as that is known without a
+/// look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtBegin {
+    /// Nothing is known, or not the size.
+    Unknown,
+    /// There was no block.
+    NoBlock,
+    /// A block of this many usable bytes.
+    Usable(usize),
+}
+
+/// The sizes of an expected block, which the table was not asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpectedSizes {
+    /// The bytes that it was allocated with, if its owner has them.
+    pub requested: Option<usize>,
+    /// Its usable bytes.
+    pub usable: usize,
 }
 
 /// A number of blocks and the sum of their usable bytes.

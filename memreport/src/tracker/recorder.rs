@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use super::claim::{Claim, CountedBlocks, ExpectedBlocks, Found};
+use super::claim::{AtBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
 use crate::field::Field;
 use crate::tracker::words::Words;
 
@@ -11,22 +11,23 @@ pub trait Recorder {
     /// Records a claim and the answer of the look-up.
     fn claimed(&self, claim: Claim, found: Found, claimant: Claimant);
 
-    /// Looks up and records a block that starts at `start` and was allocated with `size` bytes.
-    /// Returns its usable bytes.
-    ///
-    /// Returns `None` and records nothing if the quick look-up cannot decide.
-    fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
-        let _ = (start, size, claimant);
-        None
+    /// Records several blocks, all for this reporter, and counts their usable bytes. `missed`
+    /// receives each block that has no quick way.
+    fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
+        let _ = reporter;
+        blocks.look_up(|_| None)
     }
 
-    /// Looks up and records several blocks as [`claimed_exact`](Self::claimed_exact) does, all for
-    /// this reporter, and counts them.
-    fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
-        blocks.look_up(|block| {
-            let claimant = Claimant { reporter, field: block.field.get() };
-            self.claimed_exact(block.start.get().addr(), block.size.get(), claimant)
-        })
+    /// Returns the block that started at this address when the collection began.
+    fn at_begin(&self, address: usize) -> AtBegin {
+        let _ = address;
+        AtBegin::Unknown
+    }
+
+    /// Returns an address to prefetch for [`at_begin`](Self::at_begin); any if there is none.
+    fn entry_address(&self, address: usize) -> *const u8 {
+        let _ = address;
+        core::ptr::null()
     }
 
     /// Notes that the walk measures this field, which lies at `address` and has `size` bytes.

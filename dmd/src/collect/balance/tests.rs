@@ -3,6 +3,7 @@
 use memreport::__private::{Claim, Found, Place, Recorder as _};
 
 use super::super::claims::ClaimBuffer;
+use super::super::claims::starts::Starts;
 use super::super::holders::reached::Roots;
 use super::*;
 use crate::stack::site::SiteId;
@@ -27,7 +28,7 @@ fn a_first_claim_may_leave_bytes_out_and_each_further_one_is_too_much() {
 #[test]
 fn a_claim_of_an_unknown_block_is_wrong_if_it_is_inside_a_known_one() {
     let (granule, epoch) = (Granule::OF_32, Epoch::FIRST.next());
-    let buffer = ClaimBuffer::new(granule, epoch, 0);
+    let buffer = ClaimBuffer::new(granule, epoch, 0, Starts::new(granule));
     // Before, at the last byte of, and after the block.
     for (address, bytes) in [(0x0ff0, 1), (0x1067, 10), (0x1068, 100)] {
         let claim = Claim { address, size: Some(bytes), place: Place::Start };

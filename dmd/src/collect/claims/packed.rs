@@ -5,21 +5,25 @@
 //!
 //! ```text
 //! a short claim  bits 0-28    the address within its region, divided by 8
-//!                bits 29-46   the bytes
-//!                bit 47       old
-//!                bits 48-62   the claimant
+//!                bits 29-50   the sizes (`words::pack_sizes`)
+//!                bits 51-62   the claimant
 //!                bit 63       0
 //! a region       bits 0-61    the upper half of the addresses of the short claims that follow
 //!                bits 62-63   3
 //! a long claim   bits 62-63   2, followed by the two words of the claim
 //! ```
+//!
+//! Whether a short claim is right is not known yet: the pass over all blocks compares it with the
+//! block at its address.
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
 use std::array::from_fn;
 use std::cell::{Cell, RefCell};
 
+use memreport::__private::ExpectedSizes;
+
 use super::claimants::ClaimantId;
-use super::words::{self, ClaimWords};
+use super::words::{self, ClaimWords, SIZES_BITS};
 use crate::mem::pages::PageList;
 
 /// The number of address bits within a region.
@@ -28,12 +32,10 @@ const REGION_BITS: u32 = 32;
 /// Addresses of short claims are multiples of this power of two.
 const ALIGNMENT_BITS: u32 = 3;
 
-const BYTES_SHIFT: u32 = REGION_BITS - ALIGNMENT_BITS;
-const OLD_SHIFT: u32 = 47;
-const CLAIMANT_SHIFT: u32 = 48;
+const SIZES_SHIFT: u32 = REGION_BITS - ALIGNMENT_BITS;
+const CLAIMANT_SHIFT: u32 = SIZES_SHIFT + SIZES_BITS;
 const FORM_SHIFT: u32 = 62;
 
-const BYTES_BITS: u32 = OLD_SHIFT - BYTES_SHIFT;
 const CLAIMANT_BITS: u32 = FORM_SHIFT + 1 - CLAIMANT_SHIFT;
 
 const LONG: u64 = 2;
@@ -69,6 +71,17 @@ pub(crate) struct ShortClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region(u64);
 
+impl Region {
+    /// The bytes of a region.
+    pub(crate) const BYTES: usize = 1 << REGION_BITS;
+
+    /// Returns the region of an address.
+    #[inline(always)]
+    pub(crate) fn of(address: usize) -> Self {
+        Region(address as u64 >> REGION_BITS)
+    }
+}
+
 /// The bits of short claims that are equal for all claims of a claimant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClaimantBits(u64);
@@ -81,57 +94,29 @@ impl ClaimantBits {
         let number = u64::from(claimant.0);
         (number >> CLAIMANT_BITS == 0).then_some(ClaimantBits(number << CLAIMANT_SHIFT))
     }
-
-    /// Returns the bits for claims of blocks that are old, or not.
-    #[inline(always)]
-    pub(crate) fn for_old(self, is_old: bool) -> Self {
-        ClaimantBits(self.0 | u64::from(is_old) << OLD_SHIFT)
-    }
 }
 
 impl ShortClaim {
-    /// Packs a claim into one word; `None` if it does not fit. `flags` are bits of the second word
-    /// of [`ClaimWords`].
-    #[inline]
-    pub(crate) fn of(
-        address: usize,
-        bytes: usize,
-        claimant: ClaimantId,
-        flags: u64,
-    ) -> Option<Self> {
-        let is_aligned = address & ((1 << ALIGNMENT_BITS) - 1) == 0;
-        if !is_aligned || flags & !words::OLD != 0 {
-            return None;
-        }
-        Self::right(address, bytes, ClaimantBits::of(claimant)?.for_old(flags != 0))
-    }
-
-    /// Packs a claim that is not wrong into one word; `None` if it does not fit. `start` is a
-    /// multiple of 8, as the start of a block is.
+    /// Packs a claim into one word; `None` if it does not fit.
     #[inline(always)]
-    pub(crate) fn right(
+    pub(crate) fn new(
         start: usize,
-        bytes: usize,
+        sizes: ExpectedSizes,
         ClaimantBits(bits): ClaimantBits,
     ) -> Option<Self> {
-        let (start, bytes) = (start as u64, bytes as u64);
-        if bytes >> BYTES_BITS != 0 {
+        let sizes = words::pack_sizes(sizes)?;
+        if start & ((1 << ALIGNMENT_BITS) - 1) != 0 {
             return None;
         }
-        let within = (start & ((1 << REGION_BITS) - 1)) >> ALIGNMENT_BITS;
-        let word = within | bytes << BYTES_SHIFT | bits;
-        Some(ShortClaim { region: Region(start >> REGION_BITS), word })
+        let within = (start & (Region::BYTES - 1)) as u64 >> ALIGNMENT_BITS;
+        let word = within | sizes << SIZES_SHIFT | bits;
+        Some(ShortClaim { region: Region::of(start), word })
     }
 
-    /// Stores the claim at a place of [`PackedClaims::free_places`], if it is in their region.
-    /// Returns whether that is so.
+    /// Stores the claim at a place of [`PackedClaims::free_places`]. It must be in their region.
     #[inline(always)]
-    pub(crate) fn store(self, place: &Cell<u64>, region: Region) -> bool {
-        let is_there = self.region == region;
-        if is_there {
-            place.set(self.word);
-        }
-        is_there
+    pub(crate) fn store(self, place: &Cell<u64>) {
+        place.set(self.word);
     }
 }
 
@@ -144,21 +129,6 @@ impl PackedClaims {
             words: RefCell::new(PageList::with_capacity(claims)),
             region: Cell::new(NO_REGION),
             lost: Cell::new(0),
-        }
-    }
-
-    /// Adds a claim, if it is in the region of the last one and the batch has a place. Returns
-    /// whether that is so.
-    #[inline(always)]
-    pub(crate) fn push_quickly(&self, short: ShortClaim) -> bool {
-        let batched = self.batched.get();
-        match self.batch.get(batched) {
-            Some(place) if short.region == self.region.get() => {
-                place.set(short.word);
-                self.batched.set(batched + 1);
-                true
-            }
-            _ => false,
         }
     }
 
@@ -281,10 +251,10 @@ impl Unpacked<'_> {
     #[inline]
     fn unpack(&self, word: u64) -> ClaimWords {
         let cut = |from: u32, bits: u32| word >> from & ((1 << bits) - 1);
-        let address = self.region | cut(0, BYTES_SHIFT) << ALIGNMENT_BITS;
-        let flags = if cut(OLD_SHIFT, 1) == 0 { 0 } else { words::OLD };
+        let address = self.region | cut(0, SIZES_SHIFT) << ALIGNMENT_BITS;
         let claimant = ClaimantId(cut(CLAIMANT_SHIFT, CLAIMANT_BITS) as u32);
-        [address, words::second_word(cut(BYTES_SHIFT, BYTES_BITS), claimant, flags)]
+        let sizes = cut(SIZES_SHIFT, SIZES_BITS);
+        [address, words::second_word(sizes, claimant, words::EXPECTED)]
     }
 }
 
@@ -299,22 +269,32 @@ mod tests {
         let claimants = [0, 1, (1 << CLAIMANT_BITS) - 1, 1 << CLAIMANT_BITS].map(ClaimantId);
         let packed = PackedClaims::with_room(0);
         let (mut expected, mut shorts) = (Vec::new(), 0);
+        let known = |requested, usable| ExpectedSizes { requested: Some(requested), usable };
+        let unknown = |usable| ExpectedSizes { requested: None, usable };
+        let sizes =
+            [known(1, 24), known(24, 24), known((1 << 15) - 1, (1 << 15) + 125), unknown(9)];
+        let others = [known(25, 24), known(1 << 15, 1 << 15), known(8, 135), unknown(1 << 15)];
         for address in addresses {
-            for bytes in [0, 24, (1 << BYTES_BITS) - 1, 1 << BYTES_BITS] {
-                for (claimant, flags) in claimants.into_iter().zip([0, words::OLD, 1 << 34, 0]) {
-                    let claim = [address as u64, words::second_word(bytes as u64, claimant, flags)];
-                    expected.push(claim);
-                    match ShortClaim::of(address, bytes, claimant, flags) {
-                        Some(short) => {
-                            shorts += 1;
-                            packed.push(short);
-                        }
-                        None => packed.push_long(claim),
-                    }
+            for sizes in sizes.into_iter().chain(others) {
+                for claimant in claimants {
+                    let bits = ClaimantBits::of(claimant);
+                    let short = bits.and_then(|bits| ShortClaim::new(address, sizes, bits));
+                    expected.push(if let Some(short) = short {
+                        shorts += 1;
+                        packed.push(short);
+                        let packed_sizes = words::pack_sizes(sizes).expect("they fit");
+                        assert_eq!(words::unpack_sizes(packed_sizes as usize), sizes);
+                        let second = words::second_word(packed_sizes, claimant, words::EXPECTED);
+                        [address as u64, second]
+                    } else {
+                        let claim = [address as u64, words::second_word(7, claimant, words::OLD)];
+                        packed.push_long(claim);
+                        claim
+                    });
                 }
             }
         }
-        assert_eq!(shorts, 5 * 3 * 2, "aligned, few bytes, a small claimant number, nothing wrong");
+        assert_eq!(shorts, 5 * 4 * 3, "aligned, small sizes, a small claimant number");
         assert!(expected.len() > BATCH);
         let (packed, lost) = packed.into_words();
         assert_eq!(packed.iter().collect::<Vec<_>>(), expected);
@@ -323,7 +303,8 @@ mod tests {
 
     #[test]
     fn after_a_roll_back_a_region_is_written_again() {
-        let short = |address| ShortClaim::of(address, 8, ClaimantId(1), 0).unwrap();
+        let sizes = ExpectedSizes { requested: Some(8), usable: 8 };
+        let short = |address| ShortClaim::new(address, sizes, ClaimantBits::ZERO).unwrap();
         let packed = PackedClaims::with_room(0);
         packed.push(short(0x1_0000_0000));
         let position = packed.position();
@@ -338,7 +319,8 @@ mod tests {
     #[test]
     fn batches_that_are_lost_are_counted_and_later_claims_are_right() {
         let packed = PackedClaims::with_room(0);
-        let short = |at: usize| ShortClaim::of(0x7_0000_0000 + 8 * at, 8, ClaimantId(1), 0);
+        let sizes = ExpectedSizes { requested: Some(8), usable: 8 };
+        let short = |at: usize| ShortClaim::new(0x7_0000_0000 + 8 * at, sizes, ClaimantBits::ZERO);
         let push = |at: usize| packed.push(short(at).expect("it is short"));
         shortage::run(|| (0..200).for_each(push));
         (200..300).for_each(push);

@@ -6,7 +6,7 @@ use super::leaf::{HEADER, Leaf, word_index};
 use super::{Blocks, Granule, LEAF_BITS, MIDDLE_BITS, TOP_SHIFT};
 use crate::mem::sync::Ordering::Acquire;
 use crate::mem::sys;
-use crate::table::packed_block::{PackedBlock, QuickWords};
+use crate::table::packed_block::PackedBlock;
 
 impl Blocks {
     /// Finds the words of these blocks, and prefetches them.
@@ -49,17 +49,13 @@ impl Blocks {
 
     /// Returns the usable bytes of a block whose word
     /// [`prefetch_expected`](Self::prefetch_expected) has found, as
-    /// [`find_small`](Self::find_small) does, if the word is of these kinds.
+    /// [`find_small`](Self::find_small) does.
     #[inline(always)]
-    pub(crate) fn find_expected(
-        granule: Granule,
-        kinds: QuickWords,
-        block: &ExpectedBlock,
-    ) -> Option<usize> {
+    pub(crate) fn find_expected(granule: Granule, block: &ExpectedBlock) -> Option<usize> {
         // Acquire, with the Release in `store_word`.
         let word = block.word.get().load(Acquire);
         let half = granule.is_second_half(block.start.get().addr());
-        PackedBlock::match_kind(word, kinds, block.size.get(), half)
+        PackedBlock::match_small(word, block.size.get(), half).map(|small| small.usable)
     }
 }
 

@@ -14,8 +14,10 @@ pub(crate) struct Granule {
 
 impl Granule {
     /// The granule of jemalloc, mimalloc and snmalloc.
+    #[cfg(test)]
     pub(crate) const OF_16: Self = Self::new(16, 16);
     /// The granule of glibc.
+    #[cfg(test)]
     pub(crate) const OF_32: Self = Self::new(32, 16);
 
     /// Returns the granule for an allocator whose blocks are at least `spacing` bytes apart, 16 or
@@ -52,7 +54,7 @@ impl Granule {
     }
 
     /// Returns the bytes that the starts of blocks are multiples of.
-    pub(super) const fn align(self) -> usize {
+    pub(crate) const fn align(self) -> usize {
         if self.has_halves { self.bytes() / 2 } else { self.bytes() }
     }
 

@@ -89,7 +89,7 @@ fn only_blocks_of_the_reused_epoch_are_aged() {
     let second = Epoch::FIRST.next();
     blocks.insert(GLIBC, 0x1000, block(1, 24));
     blocks.insert(GLIBC, 0x2000, Block { epoch: second, ..block(2, 24) });
-    blocks.age(GLIBC, Epoch::FIRST);
+    blocks.age(GLIBC, Epoch::FIRST, |_| {});
     let mut epochs = Vec::new();
     blocks.for_each(GLIBC, |found| epochs.push(found.block.epoch));
     assert_eq!(epochs, [Epoch::from_number(0), second]);
@@ -103,7 +103,7 @@ fn ageing_loses_the_race_against_the_owner() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_done.load(Relaxed) {
-                blocks.age(GLIBC, old);
+                blocks.age(GLIBC, old, |_| {});
             }
         });
         for turn in 0..if cfg!(miri) { 100 } else { 200_000 } {
@@ -149,9 +149,7 @@ fn pages_of_leaves_without_blocks_are_not_resident() {
 
 #[test]
 fn the_words_of_expected_blocks_are_found_where_one_starts() {
-    use memreport::__private::{CountedBlocks, ExpectedBlock, ExpectedBlocks};
-
-    use crate::table::packed_block::QuickWords;
+    use memreport::__private::ExpectedBlock;
 
     for granule in [GLIBC, Granule::OF_16, Granule::new(16, 8)] {
         let blocks = Box::new(Blocks::new());
@@ -165,14 +163,7 @@ fn the_words_of_expected_blocks_are_found_where_one_starts() {
         let expected =
             starts.map(|start| ExpectedBlock::new(std::ptr::without_provenance(start), 20));
         blocks.prefetch_expected(granule, &expected);
-        let found = |kinds| {
-            expected.each_ref().map(|block| Blocks::find_expected(granule, kinds, block).is_some())
-        };
-        assert_eq!(found(QuickWords::ALL), [true, false, false, true, false, true]);
-        assert_eq!(found(QuickWords::not_of(Epoch::FIRST)), [false; 6]);
-        assert_eq!(found(QuickWords::not_of(Epoch::FIRST.next())), found(QuickWords::ALL));
-        let batch = ExpectedBlocks { blocks: &expected, next: &[], missed: &|_| {} };
-        let counted = batch.look_up(|block| Blocks::find_expected(granule, QuickWords::ALL, block));
-        assert_eq!(counted, CountedBlocks { blocks: 3, bytes: 72 });
+        let found = expected.each_ref().map(|block| Blocks::find_expected(granule, block));
+        assert_eq!(found, [Some(24), None, None, Some(24), None, Some(24)]);
     }
 }

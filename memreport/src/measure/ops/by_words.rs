@@ -10,9 +10,9 @@ use super::Ops;
 use super::find::{find, within};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
-use crate::tracker::claim::{Block, Found};
 #[cfg(feature = "bytes")]
-use crate::tracker::claim::{Claim, Place};
+use crate::tracker::claim::{AtBegin, Claim, Place};
+use crate::tracker::claim::{Block, Found};
 #[cfg(feature = "std")]
 use crate::tracker::words::Words;
 
@@ -121,6 +121,10 @@ impl Ops<'_> {
         owners: usize,
     ) {
         let (address, bytes) = (memory.0.addr(), memory.1);
+        // SAFETY: the caller's contract.
+        if unsafe { self.claim_known_memory(words, &is_start, memory, owners) } {
+            return;
+        }
         let starts = words.clone().filter(|word| *word != address && is_start(*word));
         let tracker = match self.collection.sizes {
             SizeSource::Table(tracker) if !tracker.tracks_every_block() => tracker,
@@ -159,6 +163,45 @@ impl Ops<'_> {
         }
     }
 
+    /// Adds the blocks of a handle of shared memory without a look-up, and returns `true`. Returns
+    /// `false`, and adds nothing, if they cannot be found so.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`shared_memory`](Self::shared_memory).
+    #[cfg(feature = "bytes")]
+    unsafe fn claim_known_memory(
+        &self,
+        words: &Words<'_>,
+        is_start: impl Fn(usize) -> bool,
+        (memory, bytes): (*const u8, usize),
+        owners: usize,
+    ) -> bool {
+        let (Some(pending), Some(recorder)) = (self.pending, self.collection.knows_blocks) else {
+            return false;
+        };
+        let usable = |address| match recorder.at_begin(address) {
+            AtBegin::Usable(usable) => Some(usable),
+            AtBegin::Unknown | AtBegin::NoBlock => None,
+        };
+        let address = memory.addr();
+        let starts = words.clone().filter(|word| *word != address && is_start(*word));
+        let known = starts.filter_map(|word| Some((word, usable(word)?))).next();
+        let Some((counts, of_counts)) = known else { return false };
+        // SAFETY: the handle keeps the block alive, by the caller's contract.
+        let fields = unsafe { words.pointee(counts, of_counts.min(MOST_OF_OWNERS)) };
+        let Some(start) = start_of_memory(&fields, address, bytes) else { return false };
+        if bytes == 0 || usable(start).is_none_or(|usable| address - start + bytes > usable) {
+            return false;
+        }
+        for start in [counts, start] {
+            if self.share_of(start, owners).block {
+                self.expect_unsized_block(pending, core::ptr::without_provenance(start));
+            }
+        }
+        true
+    }
+
     /// Adds the block that a handle owns alone, which begins at `start` and was allocated with
     /// `size` bytes. They are computed if a tracker with gaps does not have it. Returns `false`,
     /// and adds nothing, without a tracker.
@@ -166,7 +209,7 @@ impl Ops<'_> {
     pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
         let Some(pending) = self.pending else { return false };
         if self.share_of(start.addr(), 1).block {
-            self.expect_block(pending, start, size);
+            self.expect_supposed_block(pending, start, size);
         }
         true
     }

@@ -8,8 +8,9 @@ use std::time::Duration;
 #[cfg(feature = "std")]
 use super::locks::Patience;
 
-use crate::allocator::size_source::SizeSource;
+use crate::allocator::size_source::{SizeSource, UsableSizeFn};
 use crate::field::Field;
+use crate::tracker::claim::AtBegin;
 use crate::tracker::recorder::{RecentFields, Recorder};
 
 /// Shared blocks by address, with the reporter that visited each first.
@@ -23,8 +24,12 @@ type VisitedBlocks = alloc::collections::BTreeMap<usize, u32>;
 pub(crate) struct Collection<'c> {
     pub(super) sizes: SizeSource,
     pub(super) recorder: Option<&'c dyn Recorder>,
+    /// The size query of the program's allocator.
+    pub(super) usable_size: UsableSizeFn,
     /// True if sizes are read from the words before blocks, if only of some.
     pub(super) reads_headers: bool,
+    /// The recorder, if it knows blocks without a look-up.
+    pub(super) knows_blocks: Option<&'c dyn Recorder>,
     recent_fields: Option<&'c RecentFields>,
     visited: RefCell<VisitedBlocks>,
     /// The ordinal of the collection's reporter that runs.
@@ -45,7 +50,9 @@ impl<'c> Collection<'c> {
         Collection {
             sizes,
             recorder,
-            reads_headers: reads_headers(sizes),
+            usable_size: size_query(),
+            reads_headers: reads_headers(sizes, recorder.is_some()),
+            knows_blocks: recorder.filter(|recorder| recorder.at_begin(0) != AtBegin::Unknown),
             recent_fields: recorder.and_then(Recorder::recent_fields),
             visited: RefCell::default(),
             run: Cell::new(0),
@@ -118,8 +125,17 @@ impl core::fmt::Debug for Collection<'_> {
     }
 }
 
+/// Returns the size query of the program's allocator.
+fn size_query() -> UsableSizeFn {
+    #[cfg(feature = "std")]
+    return crate::allocator::declaration::size_query();
+    // Without std there is no tracker, and nothing is queried in its place.
+    #[cfg(not(feature = "std"))]
+    |_, layout| layout.size()
+}
+
 /// Returns whether this source reads the words before blocks.
-fn reads_headers(sizes: SizeSource) -> bool {
+fn reads_headers(sizes: SizeSource, is_recorded: bool) -> bool {
     #[cfg(feature = "std")]
     use crate::allocator::declaration::reads_header;
     #[cfg(not(feature = "std"))]
@@ -128,8 +144,11 @@ fn reads_headers(sizes: SizeSource) -> bool {
         SizeSource::Layout => false,
         SizeSource::Function(_) => true,
         SizeSource::Allocator(_) => reads_header(),
-        // The allocator reports the sizes of blocks that the table does not have.
-        SizeSource::Table(tracker) => !tracker.tracks_every_block() && reads_header(),
+        // The allocator reports the sizes of claimed blocks, and of those that the table does not
+        // have.
+        SizeSource::Table(tracker) => {
+            (is_recorded || !tracker.tracks_every_block()) && reads_header()
+        }
     }
 }
 

@@ -1,11 +1,12 @@
-//! Collects blocks whose look-up in the tracker's table is pending, and looks them up together.
+//! Collects blocks that a tracker is asked about, and passes them on together.
 //!
 //! A block's entry of the table is mostly not in the cache, and each look-up is a call through a
 //! pointer. The tracker prefetches the entries of a batch and then reads them, in one call. Claims
-//! keep the order in which they are made.
+//! keep the order in which they are made. Most of them take no look-up: the allocator reports the
+//! size, and the tracker verifies the claim later.
 //!
-//! Of a block that an incomplete table does not have, the allocator reports the size, for which the
-//! block must be alive. So a block waits no longer than its borrow lasts, also if a panic ends it.
+//! For a size query the block must be alive. So it waits no longer than its borrow lasts, also if a
+//! panic ends it.
 #![expect(unsafe_code, reason = "asks the allocator about blocks that are borrowed meanwhile")]
 
 use alloc::collections::VecDeque;
@@ -14,11 +15,11 @@ use core::cell::{Cell, RefCell};
 use core::ptr::{null, without_provenance};
 
 use super::Ops;
-#[cfg(feature = "std")]
-use crate::allocator::declaration::usable_size;
 use crate::allocator::size_source::SizeSource;
+use crate::tracker::Tracker;
 use crate::tracker::claim::{
-    Alignment, Claim, ExpectedBlock, ExpectedBlocks, Found, Otherwise, Place, Wrong,
+    Alignment, AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise,
+    Place, Wrong,
 };
 use crate::tracker::recorder::Claimant;
 
@@ -97,6 +98,19 @@ impl Ops<'_> {
         self.expect(pending, start, layout.size(), Otherwise::Queried(Alignment::of(layout)));
     }
 
+    /// Adds a block as [`expect_block`](Self::expect_block) does, which nobody has looked for in
+    /// the table yet.
+    #[cfg(feature = "bytes")]
+    pub(super) fn expect_supposed_block(&self, pending: &Pending, start: *const u8, size: usize) {
+        self.expect(pending, start, size, Otherwise::Supposed);
+    }
+
+    /// Adds a block of unknown layout that was there when the collection began.
+    #[cfg(feature = "bytes")]
+    pub(super) fn expect_unsized_block(&self, pending: &Pending, start: *const u8) {
+        self.expect(pending, start, NO_SIZE, Otherwise::Unsized);
+    }
+
     #[inline(always)]
     fn expect(&self, pending: &Pending, start: *const u8, size: usize, otherwise: Otherwise) {
         let Pending { blocks, next, .. } = pending;
@@ -152,7 +166,10 @@ impl Ops<'_> {
         let begin = end / BATCH * BATCH;
         let newest = &blocks[begin..end];
         if prefetched == 0 && newest.len() <= FEW {
-            return newest.iter().for_each(|block| self.look_up_one(block));
+            return match self.collection.recorder {
+                Some(_) => self.look_up_blocks(newest, &[]),
+                None => newest.iter().for_each(|block| self.look_up_one(block)),
+            };
         }
         self.look_up_blocks(&[], newest);
         for before in (0..prefetched).step_by(BATCH).rev() {
@@ -165,15 +182,7 @@ impl Ops<'_> {
     /// Looks up a block at once.
     fn look_up_one(&self, block: &ExpectedBlock) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
-        let (start, size, field) = (block.start.get().addr(), block.size.get(), block.field.get());
-        let found = match self.collection.recorder {
-            None => tracker.exact_block(start, size),
-            Some(recorder) => {
-                let claimant = Claimant { reporter: self.collection.reporter.get(), field };
-                recorder.claimed_exact(start, size, claimant)
-            }
-        };
-        match found {
+        match tracker.exact_block(block.start.get().addr(), block.size.get()) {
             Some(bytes) => self.count(bytes),
             None => self.look_up_missed(block),
         }
@@ -182,7 +191,8 @@ impl Ops<'_> {
     fn look_up_blocks(&self, blocks: &[ExpectedBlock], next: &[ExpectedBlock]) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         let missed = |block: &ExpectedBlock| self.look_up_missed(block);
-        let batch = ExpectedBlocks { blocks, next, missed: &missed };
+        let usable_size = self.collection.usable_size;
+        let batch = ExpectedBlocks { blocks, next, missed: &missed, usable_size };
         let counted = match self.collection.recorder {
             None => tracker.expected_blocks(batch),
             Some(recorder) => recorder.claimed_expected(batch, self.collection.reporter.get()),
@@ -202,14 +212,19 @@ impl Ops<'_> {
             let Some(answered) = answered else { return };
             answered
         } else {
-            let claim = Claim { address: start.addr(), size: Some(size), place: Place::Start };
+            if otherwise == Otherwise::Supposed && self.is_surely_missing(tracker, start.addr()) {
+                return self.count_computed(size);
+            }
+            let size_if_known = (otherwise != Otherwise::Unsized).then_some(size);
+            let claim = Claim { address: start.addr(), size: size_if_known, place: Place::Start };
             let mut found = tracker.look_up(claim);
             if found.wrong == Some(Wrong::Untracked) {
                 let Otherwise::Queried(alignment) = otherwise else {
                     return self.count_computed(size);
                 };
                 // SAFETY: alive, by the invariant of the pending blocks.
-                found.bytes = unsafe { queried_size(start, alignment.layout(size)) };
+                found.bytes =
+                    unsafe { (self.collection.usable_size)(start, alignment.layout(size)) };
             }
             if found.bytes > 0 {
                 self.count(found.bytes);
@@ -223,20 +238,37 @@ impl Ops<'_> {
     }
 }
 
-/// Returns the usable bytes that the allocator reports for a block.
-///
-/// # Safety
-///
-/// `start` is a live block of the global allocator with this layout, or with the layout of `()` if
-/// unknown.
-pub(super) unsafe fn queried_size(start: *const u8, layout: Layout) -> usize {
-    // SAFETY: the caller's contract.
-    #[cfg(feature = "std")]
-    let bytes = unsafe { usable_size(start, layout) };
-    // Without std there is no tracker either.
-    #[cfg(not(feature = "std"))]
-    let (_, bytes) = (start, layout.size());
-    bytes
+impl Ops<'_> {
+    /// Returns whether an incomplete table had no block at this address when the collection began.
+    fn is_surely_missing(&self, tracker: &dyn Tracker, address: usize) -> bool {
+        let at_begin = self.collection.recorder.map(|recorder| recorder.at_begin(address));
+        at_begin == Some(AtBegin::NoBlock) && !tracker.tracks_every_block()
+    }
+}
+
+impl ExpectedBlocks<'_> {
+    /// Returns the sizes of one of the blocks: as the allocator reports them if the owner vouches
+    /// for it, otherwise as they were when the collection began. Returns `None` if that is unknown.
+    #[inline(always)]
+    #[must_use]
+    pub fn sizes(&self, block: &ExpectedBlock, at_begin: AtBegin) -> Option<ExpectedSizes> {
+        let size = block.size.get();
+        let requested = match block.otherwise.get() {
+            Otherwise::Queried(alignment) => {
+                let layout = alignment.layout(size);
+                // SAFETY: alive, by the invariant of the pending blocks.
+                let usable = unsafe { (self.usable_size)(block.start.get(), layout) };
+                return Some(ExpectedSizes { requested: Some(size), usable });
+            }
+            Otherwise::Computed | Otherwise::Supposed => Some(size),
+            Otherwise::Unsized => None,
+            Otherwise::Answered => return None,
+        };
+        match at_begin {
+            AtBegin::Usable(usable) => Some(ExpectedSizes { requested, usable }),
+            AtBegin::Unknown | AtBegin::NoBlock => None,
+        }
+    }
 }
 
 /// A guard of a borrow. If a panic ends it, blocks are still pending, and may be freed from then
@@ -259,7 +291,6 @@ mod tests {
 
     use super::*;
     use crate::measure::ops::{Collection, measure_with};
-    use crate::tracker::Tracker;
     use crate::tracker::claim::{Block, CountedBlocks};
     use crate::tracker::findings::Recording;
     use crate::tracker::recorder::{Position, Recorder};
@@ -340,10 +371,13 @@ mod tests {
             let _ = write!(self.0.borrow_mut(), " {}!", claim.address);
         }
 
-        fn claimed_exact(&self, start: usize, size: usize, _: Claimant) -> Option<usize> {
-            let found = Eights::new(None).exact_block(start, size)?;
-            let _ = write!(self.0.borrow_mut(), " {start}");
-            Some(found)
+        fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, _: u32) -> CountedBlocks {
+            blocks.look_up(|block| {
+                let start = block.start.get().addr();
+                let found = Eights::new(None).exact_block(start, block.size.get())?;
+                let _ = write!(self.0.borrow_mut(), " {start}");
+                Some(found)
+            })
         }
 
         fn position(&self) -> Position {

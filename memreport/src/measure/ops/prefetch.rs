@@ -173,7 +173,8 @@ impl Ops<'_> {
             SizeSource::Table(table) => Some(table),
         };
         let reads_headers = self.collection.reads_headers;
-        Some(Lookahead { table, reads_headers, defers_pointees: false })
+        let knows_blocks = self.collection.knows_blocks;
+        Some(Lookahead { table, reads_headers, knows_blocks, defers_pointees: false })
     }
 }
 

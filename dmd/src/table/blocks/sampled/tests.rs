@@ -241,7 +241,7 @@ fn only_sampled_blocks_of_the_reused_epoch_are_aged() {
     let second = Epoch::FIRST.next();
     insert(&blocks, 0x1000, block(24));
     insert(&blocks, 0x2000, Block { epoch: second, ..block(LEAF) });
-    blocks.age(GLIBC, Epoch::FIRST);
+    blocks.age(GLIBC, Epoch::FIRST, |_| {});
     let mut epochs = Vec::new();
     blocks.for_each(GLIBC, |found| epochs.push(found.block.epoch));
     assert_eq!(epochs, [Epoch::from_number(0), second]);
@@ -257,7 +257,7 @@ fn threads_in_the_same_buckets_find_their_own_blocks() {
         let blocks = &blocks;
         let reader = scope.spawn(|| {
             while !is_done.load(Relaxed) {
-                blocks.age(GLIBC, old);
+                blocks.age(GLIBC, old, |_| {});
                 let found = all(blocks);
                 assert!(found.is_sorted_by(|one, next| one.0 < next.0), "{found:?}");
                 for (start, size) in found {

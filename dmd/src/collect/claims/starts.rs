@@ -1,0 +1,241 @@
+//! A small copy of the table from the beginning of a collection: for each address at which a block
+//! may start, a byte with its usable size.
+//!
+//! A claim of such a block needs no look-up. The copy takes an eighth of the table or less, so more
+//! of it stays in the cache.
+
+use memreport::__private::{AtBegin, ExpectedBlock, prefetch};
+
+use super::packed::Region;
+use crate::mem::pages::PageList;
+use crate::mem::sys;
+use crate::table::blocks::Granule;
+
+/// The most regions with a copy.
+const MAX_REGIONS: usize = 64;
+
+/// The unit of usable sizes.
+const UNIT: usize = 16;
+
+/// The code of an address at which no block started.
+const NO_BLOCK: u8 = 0;
+
+/// The code of a size that no other code stands for.
+const OTHER_SIZE: u8 = u8::MAX;
+
+/// The blocks that were live when a collection began, by region.
+#[derive(Debug)]
+pub(crate) struct Starts {
+    codes: Codes,
+    regions: [Option<RegionStarts>; MAX_REGIONS],
+    /// The index of the region that has received the last block.
+    last: usize,
+    /// True if blocks are missing.
+    is_incomplete: bool,
+}
+
+/// The blocks of one region. Pages without a block are never touched.
+#[derive(Debug)]
+struct RegionStarts {
+    region: Region,
+    bytes: PageList<u8>,
+}
+
+/// The blocks of a region, for many questions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StartsOfRegion<'s> {
+    codes: Codes,
+    bytes: &'s [u8],
+}
+
+/// The code of usable sizes in a byte.
+#[derive(Clone, Copy, Debug)]
+struct Codes {
+    /// The bytes that starts are multiples of, as a power of two.
+    align_bits: u32,
+    /// The rest of nearly all usable sizes, divided by the unit: glibc's headers take 8 bytes.
+    rest: usize,
+}
+
+impl Codes {
+    /// Returns the index of the byte for a block, in its region.
+    #[inline(always)]
+    fn index(self, start: usize) -> usize {
+        (start & (Region::BYTES - 1)) >> self.align_bits
+    }
+
+    #[inline]
+    fn code(self, usable: usize) -> u8 {
+        let units = usable.wrapping_sub(self.rest);
+        match u8::try_from(units / UNIT + 1) {
+            Ok(code) if units & (UNIT - 1) == 0 => code,
+            _ => OTHER_SIZE,
+        }
+    }
+
+    #[inline(always)]
+    fn at_begin(self, code: u8) -> AtBegin {
+        match code {
+            NO_BLOCK => AtBegin::NoBlock,
+            OTHER_SIZE => AtBegin::Unknown,
+            code => AtBegin::Usable((usize::from(code) - 1) * UNIT + self.rest),
+        }
+    }
+}
+
+impl Starts {
+    pub(crate) fn new(granule: Granule) -> Self {
+        let align_bits = granule.align().trailing_zeros();
+        let rest = if granule.bytes() == 2 * UNIT { UNIT / 2 } else { 0 };
+        Starts {
+            codes: Codes { align_bits, rest },
+            regions: [const { None }; MAX_REGIONS],
+            last: 0,
+            is_incomplete: false,
+        }
+    }
+
+    /// Adds a block. If there is no memory for it, the copy becomes incomplete.
+    pub(crate) fn insert(&mut self, start: usize, usable: Option<usize>) {
+        let region = Region::of(start);
+        let is_last = |last: &RegionStarts| last.region == region;
+        if !self.regions[self.last].as_ref().is_some_and(is_last) && !self.find_or_add(region) {
+            return self.set_incomplete();
+        }
+        let code = usable.map_or(OTHER_SIZE, |usable| self.codes.code(usable));
+        let bytes = self.regions[self.last].as_mut().map(|found| found.bytes.as_mut_slice());
+        if let Some(byte) = bytes.and_then(|bytes| bytes.get_mut(self.codes.index(start))) {
+            *byte = code;
+        }
+    }
+
+    /// Notes that blocks are missing, so that those that are not here are looked up.
+    pub(crate) fn set_incomplete(&mut self) {
+        self.is_incomplete = true;
+    }
+
+    /// Makes a region the last one. Returns `false` if there is no place or no memory for it.
+    #[cold]
+    fn find_or_add(&mut self, region: Region) -> bool {
+        let is_it =
+            |slot: &Option<RegionStarts>| slot.as_ref().is_none_or(|found| found.region == region);
+        let Some(index) = self.regions.iter().position(is_it) else { return false };
+        if self.regions[index].is_none() {
+            let bytes = PageList::zeros(Region::BYTES >> self.codes.align_bits);
+            let Some(bytes) = bytes else { return false };
+            self.regions[index] = Some(RegionStarts { region, bytes });
+        }
+        self.last = index;
+        true
+    }
+
+    /// Returns the blocks of a region; `None` if there are none.
+    #[inline]
+    pub(crate) fn of(&self, region: Region) -> Option<StartsOfRegion<'_>> {
+        let mut regions = self.regions.iter().map_while(Option::as_ref);
+        let found = regions.find(|found| found.region == region)?;
+        Some(StartsOfRegion { codes: self.codes, bytes: found.bytes.as_slice() })
+    }
+
+    /// Prefetches for these blocks.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, mut blocks: &[ExpectedBlock]) {
+        let start = |block: &ExpectedBlock| sys::untagged(block.start.get().addr());
+        while let Some(first) = blocks.first() {
+            let region = Region::of(start(first));
+            let found = self.of(region);
+            // Mostly all of them.
+            let is_other = |block| Region::of(start(block)) != region;
+            let count = blocks.iter().position(is_other).unwrap_or(blocks.len());
+            if let Some(found) = found {
+                blocks[..count].iter().for_each(|block| prefetch(found.address(start(block))));
+            }
+            blocks = &blocks[count..];
+        }
+    }
+
+    /// Returns the address of the byte for a block, for prefetching; any if there is none.
+    #[inline]
+    pub(crate) fn address_of_byte(&self, start: usize) -> *const u8 {
+        self.of(Region::of(start)).map_or(std::ptr::null(), |found| found.address(start))
+    }
+
+    /// Returns the block that started at this address.
+    #[inline]
+    pub(crate) fn at(&self, address: usize) -> AtBegin {
+        let found = self.of(Region::of(address));
+        match found.map_or(AtBegin::NoBlock, |starts| starts.at(address)) {
+            AtBegin::NoBlock if self.is_incomplete => AtBegin::Unknown,
+            found => found,
+        }
+    }
+}
+
+impl StartsOfRegion<'_> {
+    /// Returns the address of the byte for a block.
+    #[inline(always)]
+    fn address(self, start: usize) -> *const u8 {
+        self.bytes.as_ptr().wrapping_add(self.codes.index(start))
+    }
+
+    /// Returns the block that started at this address of the region. It is unknown of a block that
+    /// is missing.
+    #[inline(always)]
+    pub(crate) fn at(self, start: usize) -> AtBegin {
+        if start & ((1 << self.codes.align_bits) - 1) != 0 {
+            return AtBegin::NoBlock;
+        }
+        let code = self.bytes.get(self.codes.index(start)).copied();
+        self.codes.at_begin(code.unwrap_or(NO_BLOCK))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem::sys::shortage;
+
+    #[test]
+    fn the_blocks_that_were_inserted_are_there_and_no_others() {
+        let eights = Granule::new(16, 8);
+        // The usable bytes, and what the copy knows of them.
+        let of_16 = [(16, Some(16)), (4048, Some(4048)), (4064, None), (40, None), (0, Some(0))];
+        let of_32 = [(24, Some(24)), (4056, Some(4056)), (4072, None), (32, None), (8, Some(8))];
+        for (granule, sizes) in [(Granule::OF_32, of_32), (Granule::OF_16, of_16), (eights, of_16)]
+        {
+            let align = granule.align();
+            let mut starts = Starts::new(granule);
+            let begins = [align, 1 << 20, Region::BYTES - align, Region::BYTES, 7 * Region::BYTES];
+            for (start, (usable, _)) in begins.into_iter().zip(sizes) {
+                starts.insert(start, Some(usable));
+            }
+            for (start, (usable, expected)) in begins.into_iter().zip(sizes) {
+                let expected = expected.map_or(AtBegin::Unknown, AtBegin::Usable);
+                assert_eq!(starts.at(start), expected, "{start:x} {usable}");
+                for other in [start + align, start + 1, start + align / 2, start + 16 * align] {
+                    let is_other = !begins.contains(&other);
+                    assert!(!is_other || starts.at(other) == AtBegin::NoBlock, "{other:x}");
+                }
+            }
+            assert_eq!(starts.at(3 * Region::BYTES), AtBegin::NoBlock);
+            starts.insert(3 * Region::BYTES, None);
+            assert_eq!(starts.at(3 * Region::BYTES), AtBegin::Unknown);
+        }
+    }
+
+    #[test]
+    fn without_a_place_or_memory_nothing_is_known_of_blocks_that_are_not_there() {
+        let mut starts = Starts::new(Granule::OF_16);
+        assert_eq!(starts.at(16), AtBegin::NoBlock);
+        shortage::run(|| starts.insert(16, Some(16)));
+        assert_eq!(starts.at(16), AtBegin::Unknown);
+        let mut starts = Starts::new(Granule::OF_16);
+        for region in 0..MAX_REGIONS {
+            starts.insert(region * Region::BYTES, Some(16));
+        }
+        assert_eq!(starts.at(16), AtBegin::NoBlock);
+        starts.insert(MAX_REGIONS * Region::BYTES, Some(16));
+        assert_eq!(starts.at(16), AtBegin::Unknown);
+        assert_eq!(starts.at((MAX_REGIONS - 1) * Region::BYTES), AtBegin::Usable(16));
+    }
+}
