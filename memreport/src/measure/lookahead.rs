@@ -52,9 +52,15 @@ impl Lookahead<'_> {
     #[cfg(feature = "bytes")]
     #[inline]
     pub(crate) fn words(self, words: impl Iterator<Item = usize>) {
+        words.for_each(|word| self.entry(word));
+    }
+
+    /// Prefetches for a look-up of this address, if a tracker answers.
+    #[inline]
+    fn entry(self, address: usize) {
         match (self.knows_blocks, self.table) {
-            (Some(recorder), _) => words.for_each(|word| fetch(recorder.entry_address(word))),
-            (None, Some(table)) => words.for_each(|word| fetch(table.entry_address(word))),
+            (Some(recorder), _) => fetch(recorder.entry_address(address)),
+            (None, Some(table)) => fetch(table.entry_address(address)),
             (None, None) => {}
         }
     }
@@ -70,9 +76,7 @@ impl Lookahead<'_> {
     /// is visited.
     #[inline]
     pub(crate) fn shared_contents(self, start: *const u8, bytes: usize) {
-        if let Some(table) = self.table {
-            fetch(table.entry_address(start.addr()));
-        }
+        self.entry(start.addr());
         self.contents(start, bytes);
     }
 

@@ -54,10 +54,8 @@ pub(crate) enum Otherwise {
     /// The usable bytes that the allocator reports. The block has this alignment and must be alive.
     Queried(Alignment),
     /// Its requested bytes, as computed ones. Nobody has looked for it in the table yet.
-    #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "only `bytes` has such handles"))]
     Supposed,
     /// Its usable bytes, since it was there when the collection began. Its layout is unknown.
-    #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "only `bytes` has such handles"))]
     Unsized,
     /// None: it stands for a claim that is answered already.
     Answered,
@@ -119,6 +117,8 @@ pub struct ExpectedBlocks<'b> {
     pub missed: &'b dyn Fn(&ExpectedBlock),
     /// The size query of the program's allocator.
     pub(crate) usable_size: UsableSizeFn,
+    /// True if that query reads the word before a block.
+    pub(crate) query_reads_header: bool,
 }
 
 impl core::fmt::Debug for ExpectedBlocks<'_> {

@@ -141,6 +141,7 @@ impl Ops<'_> {
             }
         };
         let (mut is_missing, mut start) = (bytes > 0, None);
+        let starts = starts.filter(|word| !self.is_surely_missing(tracker, *word));
         for block in starts.filter_map(|word| starting_at(tracker, word)) {
             is_missing &= !contains(&block);
             claim(block);

@@ -26,6 +26,8 @@ pub(crate) struct Collection<'c> {
     pub(super) recorder: Option<&'c dyn Recorder>,
     /// The size query of the program's allocator.
     pub(super) usable_size: UsableSizeFn,
+    /// True if that query reads the word before a block.
+    pub(super) query_reads_header: bool,
     /// True if sizes are read from the words before blocks, if only of some.
     pub(super) reads_headers: bool,
     /// The recorder, if it knows blocks without a look-up.
@@ -51,7 +53,8 @@ impl<'c> Collection<'c> {
             sizes,
             recorder,
             usable_size: size_query(),
-            reads_headers: reads_headers(sizes, recorder.is_some()),
+            query_reads_header: query_reads_header(),
+            reads_headers: reads_headers(sizes),
             knows_blocks: recorder.filter(|recorder| recorder.at_begin(0) != AtBegin::Unknown),
             recent_fields: recorder.and_then(Recorder::recent_fields),
             visited: RefCell::default(),
@@ -134,21 +137,22 @@ fn size_query() -> UsableSizeFn {
     |_, layout| layout.size()
 }
 
-/// Returns whether this source reads the words before blocks.
-fn reads_headers(sizes: SizeSource, is_recorded: bool) -> bool {
+/// Returns whether the size query of the program's allocator reads the word before a block.
+fn query_reads_header() -> bool {
     #[cfg(feature = "std")]
-    use crate::allocator::declaration::reads_header;
+    return crate::allocator::declaration::reads_header();
     #[cfg(not(feature = "std"))]
-    let reads_header = || false;
+    false
+}
+
+/// Returns whether this source reads the words before blocks.
+fn reads_headers(sizes: SizeSource) -> bool {
     match sizes {
         SizeSource::Layout => false,
         SizeSource::Function(_) => true,
-        SizeSource::Allocator(_) => reads_header(),
-        // The allocator reports the sizes of claimed blocks, and of those that the table does not
-        // have.
-        SizeSource::Table(tracker) => {
-            (is_recorded || !tracker.tracks_every_block()) && reads_header()
-        }
+        SizeSource::Allocator(_) => query_reads_header(),
+        // The allocator reports the sizes of blocks that the table does not have.
+        SizeSource::Table(tracker) => !tracker.tracks_every_block() && query_reads_header(),
     }
 }
 

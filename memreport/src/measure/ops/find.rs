@@ -5,12 +5,14 @@
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
+use core::ops::Range;
 use core::ptr::without_provenance;
 
 use super::Ops;
+use super::pending::MOST_SLOP;
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
-use crate::tracker::claim::{Block, Claim, Found, Place};
+use crate::tracker::claim::{AtBegin, Block, Claim, Found, Place};
 
 /// The alignment of all blocks of a tracker's table.
 const BLOCK_ALIGN: usize = 16;
@@ -76,12 +78,26 @@ impl Ops<'_> {
             // small fields.
             let start = inside.addr().wrapping_sub(offset) / BLOCK_ALIGN * BLOCK_ALIGN;
             if let Some(pending) = self.pending {
+                if self.known_block(start, size).is_some_and(|known| inside.addr() < known.end) {
+                    return self.expect_unsized_block(pending, without_provenance(start));
+                }
                 if tracker.exact_block(start, size).is_some() {
                     return self.expect_block(pending, without_provenance(start), size);
                 }
             }
         }
         self.enclosing_block(inside, size);
+    }
+
+    /// Returns the usable bytes of a block that the recorder knows without a look-up, and that was
+    /// there when the collection began, if its size fits a request of `size` bytes.
+    fn known_block(&self, start: usize, size: usize) -> Option<Range<usize>> {
+        match self.collection.knows_blocks?.at_begin(start) {
+            AtBegin::Usable(usable) => {
+                (usable.wrapping_sub(size) <= MOST_SLOP).then_some(start..start + usable)
+            }
+            AtBegin::Unknown | AtBegin::NoBlock => None,
+        }
     }
 
     /// Adds a block with several owners, by a pointer into it. Returns whether to measure its
@@ -122,6 +138,15 @@ impl Ops<'_> {
         owners: usize,
     ) -> bool {
         if let SizeSource::Table(tracker) = self.collection.sizes {
+            if let (Some(pending), Some(_)) =
+                (self.pending, self.known_block(start.addr(), layout.size()))
+            {
+                let share = self.share_of(start.addr(), owners);
+                if share.block {
+                    self.expect_unsized_block(pending, start);
+                }
+                return share.contents;
+            }
             if tracker.exact_block(start.addr(), layout.size()).is_none()
                 && tracker.tracks_every_block()
             {

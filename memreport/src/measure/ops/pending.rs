@@ -32,6 +32,10 @@ const RING: usize = 4 * BATCH;
 /// The most blocks that are looked up one by one, as after a short borrow.
 const FEW: usize = 2;
 
+/// The most slop of glibc's blocks, but for aligned ones: a header's word and the smallest chunk
+/// less one byte, or a rest of 16 bytes that is no chunk of its own.
+pub(super) const MOST_SLOP: usize = 31;
+
 /// A size that no block has, so that the quick look-up does not find one.
 const NO_SIZE: usize = usize::MAX;
 
@@ -105,8 +109,8 @@ impl Ops<'_> {
         self.expect(pending, start, size, Otherwise::Supposed);
     }
 
-    /// Adds a block of unknown layout that was there when the collection began.
-    #[cfg(feature = "bytes")]
+    /// Adds a block of unknown layout that was there when the collection began, as the recorder
+    /// knows.
     pub(super) fn expect_unsized_block(&self, pending: &Pending, start: *const u8) {
         self.expect(pending, start, NO_SIZE, Otherwise::Unsized);
     }
@@ -192,7 +196,9 @@ impl Ops<'_> {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         let missed = |block: &ExpectedBlock| self.look_up_missed(block);
         let usable_size = self.collection.usable_size;
-        let batch = ExpectedBlocks { blocks, next, missed: &missed, usable_size };
+        let query_reads_header = self.collection.query_reads_header;
+        let batch =
+            ExpectedBlocks { blocks, next, missed: &missed, usable_size, query_reads_header };
         let counted = match self.collection.recorder {
             None => tracker.expected_blocks(batch),
             Some(recorder) => recorder.claimed_expected(batch, self.collection.reporter.get()),
@@ -240,21 +246,29 @@ impl Ops<'_> {
 
 impl Ops<'_> {
     /// Returns whether an incomplete table had no block at this address when the collection began.
-    fn is_surely_missing(&self, tracker: &dyn Tracker, address: usize) -> bool {
+    pub(super) fn is_surely_missing(&self, tracker: &dyn Tracker, address: usize) -> bool {
         let at_begin = self.collection.recorder.map(|recorder| recorder.at_begin(address));
         at_begin == Some(AtBegin::NoBlock) && !tracker.tracks_every_block()
     }
 }
 
 impl ExpectedBlocks<'_> {
-    /// Returns the sizes of one of the blocks: as the allocator reports them if the owner vouches
-    /// for it, otherwise as they were when the collection began. Returns `None` if that is unknown.
+    /// Returns the sizes of one of the blocks: as they were when the collection began, or as the
+    /// allocator reports them if its owner vouches for it. Returns `None` if neither is known.
+    ///
+    /// Another block may have been freed there since the beginning. Its size counts only where a
+    /// query would read memory, and only if the block may have it too.
     #[inline(always)]
     #[must_use]
     pub fn sizes(&self, block: &ExpectedBlock, at_begin: AtBegin) -> Option<ExpectedSizes> {
         let size = block.size.get();
         let requested = match block.otherwise.get() {
             Otherwise::Queried(alignment) => {
+                if let AtBegin::Usable(usable) = at_begin {
+                    if self.query_reads_header && usable.wrapping_sub(size) <= MOST_SLOP {
+                        return Some(ExpectedSizes { requested: Some(size), usable });
+                    }
+                }
                 let layout = alignment.layout(size);
                 // SAFETY: alive, by the invariant of the pending blocks.
                 let usable = unsafe { (self.usable_size)(block.start.get(), layout) };
