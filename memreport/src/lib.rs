@@ -167,8 +167,8 @@ pub mod __private {
     pub use crate::thread::HookLocal;
     pub use crate::tracker::Tracker;
     pub use crate::tracker::claim::{
-        AtBegin, Block, Claim, CountedBlocks, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found,
-        Place, Wrong,
+        AroundBegin, AtBegin, Block, Claim, CountedBlocks, ExpectedBlock, ExpectedBlocks,
+        ExpectedSizes, Found, Place, Wrong,
     };
     pub use crate::tracker::recorder::{Claimant, Position, RecentFields, Recorder};
     pub use crate::tracker::words::{

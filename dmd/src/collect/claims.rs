@@ -21,8 +21,8 @@ mod fields;
 use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
-    AtBegin, Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks, ExpectedSizes,
-    Found, Position, RecentFields, Recorder, Words, Wrong,
+    AroundBegin, AtBegin, Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks,
+    ExpectedSizes, Found, Position, RecentFields, Recorder, Words, Wrong,
 };
 use memreport::Field;
 
@@ -333,6 +333,10 @@ impl Recorder for ClaimBuffer {
     #[inline]
     fn at_begin(&self, address: usize) -> AtBegin {
         self.starts.at(sys::untagged(address))
+    }
+
+    fn around_begin(&self, address: usize) -> AroundBegin {
+        self.starts.around(sys::untagged(address))
     }
 
     #[inline]

@@ -135,11 +135,21 @@ impl<T: Copy> PageList<T> {
 impl<T: Copy + Zeroed> PageList<T> {
     /// Makes a list of this many zeros. Returns `None` when memory is short.
     pub(crate) fn zeros(length: usize) -> Option<Self> {
+        Self::zeros_in(length, sys::map_huge)
+    }
+
+    /// Makes a list of this many zeros, of which few will be written: it has small pages, and those
+    /// that are not written are not resident. Returns `None` when memory is short.
+    pub(crate) fn sparse_zeros(length: usize) -> Option<Self> {
+        Self::zeros_in(length, sys::map)
+    }
+
+    fn zeros_in(length: usize, map: impl Fn(usize) -> Option<NonNull<u8>>) -> Option<Self> {
         let mut list = Self::new();
         if length == 0 {
             return Some(list);
         }
-        let pages = sys::map_huge(length.checked_mul(size_of::<T>())?)?;
+        let pages = map(length.checked_mul(size_of::<T>())?)?;
         (list.pages, list.capacity, list.length) = (pages, length, length);
         Some(list)
     }

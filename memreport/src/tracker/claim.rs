@@ -158,6 +158,18 @@ pub enum AtBegin {
     Usable(usize),
 }
 
+/// The block that contained an address when a collection began, as far as that is known without a
+/// look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AroundBegin {
+    /// Nothing is known.
+    Unknown,
+    /// There was no block.
+    NoBlock,
+    /// The block that started at this address, whose size is known.
+    Start(usize),
+}
+
 /// The sizes of an expected block, which the table was not asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedSizes {

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use super::claim::{AtBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
+use super::claim::{AroundBegin, AtBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
 use crate::field::Field;
 use crate::tracker::words::Words;
 
@@ -22,6 +22,12 @@ pub trait Recorder {
     fn at_begin(&self, address: usize) -> AtBegin {
         let _ = address;
         AtBegin::Unknown
+    }
+
+    /// Returns the block that contained this address when the collection began.
+    fn around_begin(&self, address: usize) -> AroundBegin {
+        let _ = address;
+        AroundBegin::Unknown
     }
 
     /// Returns an address to prefetch for [`at_begin`](Self::at_begin); any if there is none.

@@ -14,11 +14,13 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::thread::LocalKey;
 use std::vec;
 
 use arrayvec::ArrayVec;
+use dmd::Sum;
 use indexmap::IndexMap;
-use memreport::MallocSizeOf;
+use memreport::{MallocSizeOf, Reports};
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
@@ -215,7 +217,65 @@ fn every_type_measures_all_it_owns() {
     }
     assert!(random.blocks > 10_000, "{} blocks prove little", random.blocks);
     // In the same test, because the tracker is the process's.
+    fill(&REPORTED, &mut random);
+    collect_all();
     without_the_table(&mut random);
+    // After a late start, of which the table lacks half of the values.
+    fill(&FURTHER, &mut random);
+    collect_all();
+}
+
+thread_local! {
+    /// The values that are reported, on the thread that collects.
+    static REPORTED: RefCell<Vec<Box<dyn Value>>> = const { RefCell::new(Vec::new()) };
+    /// More of them.
+    static FURTHER: RefCell<Vec<Box<dyn Value>>> = const { RefCell::new(Vec::new()) };
+    /// A text that the reporter replaces.
+    static REPLACED: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+fn fill(values: &'static LocalKey<RefCell<Vec<Box<dyn Value>>>>, random: &mut Random) {
+    values.set((0..20).flat_map(|_| MAKERS.map(|make| make(random))).collect());
+}
+
+/// Checks that a collection finds a block for each claim, with the bytes that were counted.
+fn collect_all() {
+    const TEXT: usize = 200;
+
+    REPLACED.set(String::with_capacity(TEXT));
+    let (values, texts) = ("explicit/values", "explicit/texts");
+    let registration = memreport::register(move |reports: &mut Reports<'_>| {
+        REPORTED.with_borrow(|reported| reports.measure(values, reported, "Values."));
+        FURTHER.with_borrow(|further| reports.measure(values, further, "Values."));
+        REPLACED.with_borrow_mut(|text| {
+            reports.measure(texts, text, "A text that is freed before the end.");
+            *text = String::new();
+            *text = String::with_capacity(TEXT - 1);
+            reports.measure(texts, text, "A text that is new, and perhaps at the same address.");
+        });
+    });
+    let measured = [&REPORTED, &FURTHER].map(|list| list.with_borrow(memreport::measure));
+    let text = REPLACED.with_borrow(memreport::measure).bytes;
+    let snapshot = memreport::snapshot();
+    drop(registration);
+    let amount = |path: &str| -> usize {
+        let reports = snapshot.reports.iter().filter(|report| report.path == path);
+        reports.map(|report| usize::try_from(report.amount).expect("it is positive")).sum()
+    };
+    let bytes: usize = measured.iter().map(|measured| measured.bytes).sum();
+    let computed: usize = measured.iter().map(|measured| measured.computed).sum();
+    assert_eq!((amount(values), amount(texts)), (bytes, 2 * text));
+    let dump = dmd::Dump::of(&snapshot).expect("it is awake");
+    let summary = dump.summary();
+    assert_eq!(dump.wrong_reports(), [""; 0]);
+    assert_eq!((summary.twice.blocks, summary.under_reported, summary.over_reported), (0, 0, 0));
+    let (found, other) = (summary.once.bytes, summary.reported_untracked);
+    assert_eq!(found + other + summary.reported_transient + computed, bytes + 2 * text);
+    if summary.untracked == Sum::default() {
+        assert_eq!((other, summary.reported_transient), (0, 2 * text));
+    } else {
+        assert!(found > bytes / 4 && other > bytes / 4, "{found} and {other} of {bytes}");
+    }
 }
 
 /// Checks values asleep, and with a table that does not have the blocks from before it began.

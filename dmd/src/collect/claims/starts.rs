@@ -4,7 +4,7 @@
 //! A claim of such a block needs no look-up. The copy takes an eighth of the table or less, so more
 //! of it stays in the cache.
 
-use memreport::__private::{AtBegin, ExpectedBlock, prefetch};
+use memreport::__private::{AroundBegin, AtBegin, ExpectedBlock, prefetch};
 
 use super::packed::Region;
 use crate::mem::pages::PageList;
@@ -30,8 +30,17 @@ pub(crate) struct Starts {
     regions: [Option<RegionStarts>; MAX_REGIONS],
     /// The index of the region that has received the last block.
     last: usize,
+    /// The blocks of other sizes, by address.
+    others: PageList<OtherBlock>,
     /// True if blocks are missing.
     is_incomplete: bool,
+}
+
+/// A block whose size has no code.
+#[derive(Clone, Copy, Debug)]
+struct OtherBlock {
+    start: usize,
+    end: usize,
 }
 
 /// The blocks of one region. Pages without a block are never touched.
@@ -91,21 +100,27 @@ impl Starts {
             codes: Codes { align_bits, rest },
             regions: [const { None }; MAX_REGIONS],
             last: 0,
+            others: PageList::new(),
             is_incomplete: false,
         }
     }
 
-    /// Adds a block. If there is no memory for it, the copy becomes incomplete.
-    pub(crate) fn insert(&mut self, start: usize, usable: Option<usize>) {
+    /// Adds a block, after all at lower addresses. If there is no memory for it, the copy becomes
+    /// incomplete.
+    pub(crate) fn insert(&mut self, start: usize, usable: usize) {
         let region = Region::of(start);
         let is_last = |last: &RegionStarts| last.region == region;
         if !self.regions[self.last].as_ref().is_some_and(is_last) && !self.find_or_add(region) {
             return self.set_incomplete();
         }
-        let code = usable.map_or(OTHER_SIZE, |usable| self.codes.code(usable));
+        let code = self.codes.code(usable);
         let bytes = self.regions[self.last].as_mut().map(|found| found.bytes.as_mut_slice());
         if let Some(byte) = bytes.and_then(|bytes| bytes.get_mut(self.codes.index(start))) {
             *byte = code;
+        }
+        let other = OtherBlock { start, end: start.saturating_add(usable) };
+        if code == OTHER_SIZE && !self.others.push(other) {
+            self.set_incomplete();
         }
     }
 
@@ -121,7 +136,7 @@ impl Starts {
             |slot: &Option<RegionStarts>| slot.as_ref().is_none_or(|found| found.region == region);
         let Some(index) = self.regions.iter().position(is_it) else { return false };
         if self.regions[index].is_none() {
-            let bytes = PageList::zeros(Region::BYTES >> self.codes.align_bits);
+            let bytes = PageList::sparse_zeros(Region::BYTES >> self.codes.align_bits);
             let Some(bytes) = bytes else { return false };
             self.regions[index] = Some(RegionStarts { region, bytes });
         }
@@ -154,6 +169,31 @@ impl Starts {
         }
     }
 
+    /// Returns the block that contained this address.
+    pub(crate) fn around(&self, address: usize) -> AroundBegin {
+        if self.is_incomplete {
+            return AroundBegin::Unknown;
+        }
+        let found = self.of(Region::of(address)).and_then(|starts| starts.nearest(address));
+        match found {
+            Some((start, AtBegin::Usable(usable))) if address < start + usable => {
+                AroundBegin::Start(start)
+            }
+            // Blocks do not overlap.
+            Some((_, AtBegin::Usable(_) | AtBegin::NoBlock)) => AroundBegin::NoBlock,
+            Some((_, AtBegin::Unknown)) => AroundBegin::Unknown,
+            None if self.may_be_in_other(address) => AroundBegin::Unknown,
+            None => AroundBegin::NoBlock,
+        }
+    }
+
+    /// Returns whether one of the blocks of other sizes may contain this address.
+    fn may_be_in_other(&self, address: usize) -> bool {
+        let others = self.others.as_slice();
+        let before = others.partition_point(|other| other.start <= address);
+        before.checked_sub(1).is_some_and(|last| address < others[last].end)
+    }
+
     /// Returns the address of the byte for a block, for prefetching; any if there is none.
     #[inline]
     pub(crate) fn address_of_byte(&self, start: usize) -> *const u8 {
@@ -176,6 +216,18 @@ impl StartsOfRegion<'_> {
     #[inline(always)]
     fn address(self, start: usize) -> *const u8 {
         self.bytes.as_ptr().wrapping_add(self.codes.index(start))
+    }
+
+    /// Returns the last block of the region that started at this address or before, if it is so
+    /// near that its size may be known.
+    fn nearest(self, address: usize) -> Option<(usize, AtBegin)> {
+        let index = self.codes.index(address);
+        let reach = (usize::from(OTHER_SIZE) * UNIT) >> self.codes.align_bits;
+        let first = (index + 1).saturating_sub(reach);
+        let found = self.bytes.get(first..=index)?.iter().rposition(|code| *code != NO_BLOCK)?;
+        let back = (index - first - found) << self.codes.align_bits;
+        let start = (address >> self.codes.align_bits << self.codes.align_bits) - back;
+        Some((start, self.codes.at_begin(self.bytes[first + found])))
     }
 
     /// Returns the block that started at this address of the region. It is unknown of a block that
@@ -207,7 +259,7 @@ mod tests {
             let mut starts = Starts::new(granule);
             let begins = [align, 1 << 20, Region::BYTES - align, Region::BYTES, 7 * Region::BYTES];
             for (start, (usable, _)) in begins.into_iter().zip(sizes) {
-                starts.insert(start, Some(usable));
+                starts.insert(start, usable);
             }
             for (start, (usable, expected)) in begins.into_iter().zip(sizes) {
                 let expected = expected.map_or(AtBegin::Unknown, AtBegin::Usable);
@@ -218,23 +270,47 @@ mod tests {
                 }
             }
             assert_eq!(starts.at(3 * Region::BYTES), AtBegin::NoBlock);
-            starts.insert(3 * Region::BYTES, None);
+            starts.insert(3 * Region::BYTES, 40_000);
             assert_eq!(starts.at(3 * Region::BYTES), AtBegin::Unknown);
         }
+    }
+
+    #[test]
+    fn the_block_around_an_address_is_found_if_its_size_has_a_code() {
+        let mut starts = Starts::new(Granule::OF_32);
+        let blocks = [(0x1010, 24), (0x1030, 4056), (0x3000, 5000), (0x9000, 1 << 30)];
+        blocks.iter().for_each(|(start, usable)| starts.insert(*start, *usable));
+        for (address, expected) in [
+            (0x1000, AroundBegin::NoBlock),
+            (0x1010, AroundBegin::Start(0x1010)),
+            (0x1027, AroundBegin::Start(0x1010)),
+            (0x1028, AroundBegin::NoBlock),
+            (0x1030 + 4055, AroundBegin::Start(0x1030)),
+            (0x1030 + 4056, AroundBegin::NoBlock),
+            (0x3000, AroundBegin::Unknown),
+            (0x3000 + 4999, AroundBegin::Unknown),
+            (0x3000 + 5000, AroundBegin::NoBlock),
+            (0x9000 + 5000, AroundBegin::Unknown),
+            (0x9000 + (1 << 30), AroundBegin::NoBlock),
+        ] {
+            assert_eq!(starts.around(address), expected, "{address:x}");
+        }
+        starts.set_incomplete();
+        assert_eq!(starts.around(0x1010), AroundBegin::Unknown);
     }
 
     #[test]
     fn without_a_place_or_memory_nothing_is_known_of_blocks_that_are_not_there() {
         let mut starts = Starts::new(Granule::OF_16);
         assert_eq!(starts.at(16), AtBegin::NoBlock);
-        shortage::run(|| starts.insert(16, Some(16)));
+        shortage::run(|| starts.insert(16, 16));
         assert_eq!(starts.at(16), AtBegin::Unknown);
         let mut starts = Starts::new(Granule::OF_16);
         for region in 0..MAX_REGIONS {
-            starts.insert(region * Region::BYTES, Some(16));
+            starts.insert(region * Region::BYTES, 16);
         }
         assert_eq!(starts.at(16), AtBegin::NoBlock);
-        starts.insert(MAX_REGIONS * Region::BYTES, Some(16));
+        starts.insert(MAX_REGIONS * Region::BYTES, 16);
         assert_eq!(starts.at(16), AtBegin::Unknown);
         assert_eq!(starts.at((MAX_REGIONS - 1) * Region::BYTES), AtBegin::Usable(16));
     }

@@ -7,13 +7,13 @@ use crate::table::packed_block::PackedBlock;
 
 impl Blocks {
     /// Ages every block of an epoch, so that the epoch's number can be used again. Meanwhile calls
-    /// `visit` for each live block: with its start, and with its usable bytes if they are not in a
-    /// record; or with `None`, for a sampled block.
+    /// `visit` for each live block, in ascending order of addresses: with its start and its usable
+    /// bytes. Then calls it with `None` for each sampled block.
     pub(crate) fn age(
         &self,
         granule: Granule,
         epoch: Epoch,
-        mut visit: impl FnMut(Option<(usize, Option<usize>)>),
+        mut visit: impl FnMut(Option<(usize, usize)>),
     ) {
         let aged = |seen| {
             let packed = PackedBlock::from_word(seen).filter(|packed| packed.epoch() == epoch)?;
@@ -23,7 +23,10 @@ impl Blocks {
             let seen = word.load(Relaxed);
             if let Some(packed) = PackedBlock::from_word(seen) {
                 let start = granule.start(index, packed.is_second_half());
-                visit(Some((start, packed.inline_usable())));
+                let in_record = || Some(self.read_word(word, |_| start)?.block.usable);
+                if let Some(usable) = packed.inline_usable().or_else(in_record) {
+                    visit(Some((start, usable)));
+                }
             }
             if let Some(aged) = aged(seen) {
                 // It fails if the owner removes the block meanwhile. No new block at this address

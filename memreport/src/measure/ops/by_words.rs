@@ -6,12 +6,13 @@
     expect(unsafe_code, reason = "reads blocks that a handle keeps alive")
 )]
 
+#[cfg(feature = "bytes")]
+mod shared_memory;
+
 use super::Ops;
 use super::find::{find, within};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
-#[cfg(feature = "bytes")]
-use crate::tracker::claim::{AtBegin, Claim, Place};
 use crate::tracker::claim::{Block, Found};
 #[cfg(feature = "std")]
 use crate::tracker::words::Words;
@@ -100,121 +101,6 @@ impl Ops<'_> {
         }
     }
 
-    /// Adds the blocks of a handle of shared memory, as
-    /// [`shared_blocks_by_words`](Self::shared_blocks_by_words) does: blocks that start at one of
-    /// the words accepted by `is_start`, and the block that contains the memory. Memory of 0 bytes
-    /// may be another's.
-    ///
-    /// Where the tracker has gaps, a search for a block around the memory takes long, and often
-    /// finds none. Mostly one of the other blocks knows where the memory starts.
-    ///
-    /// # Safety
-    ///
-    /// If one of the words accepted by `is_start` is the start of a block, the handle keeps that
-    /// block alive.
-    #[cfg(feature = "bytes")]
-    pub(crate) unsafe fn shared_memory(
-        &self,
-        words: &Words<'_>,
-        is_start: impl Fn(usize) -> bool,
-        memory: (*const u8, usize),
-        owners: usize,
-    ) {
-        let (address, bytes) = (memory.0.addr(), memory.1);
-        // SAFETY: the caller's contract.
-        if unsafe { self.claim_known_memory(words, &is_start, memory, owners) } {
-            return;
-        }
-        let starts = words.clone().filter(|word| *word != address && is_start(*word));
-        let tracker = match self.collection.sizes {
-            SizeSource::Table(tracker) if !tracker.tracks_every_block() => tracker,
-            _ => {
-                let inside = (bytes > 0).then_some(address);
-                return self.shared_blocks_by_words(starts.chain(inside), memory, owners);
-            }
-        };
-        // There are bytes, so the end of a block is the next one's start.
-        let contains = |block: &Block| (block.start..block.start + block.usable).contains(&address);
-        let claim = |block: Block| {
-            if self.share_of(block.start, owners).block {
-                self.claim_found(within(block.start), found_of(block));
-            }
-        };
-        let (mut is_missing, mut start) = (bytes > 0, None);
-        let starts = starts.filter(|word| !self.is_surely_missing(tracker, *word));
-        for block in starts.filter_map(|word| starting_at(tracker, word)) {
-            is_missing &= !contains(&block);
-            claim(block);
-            // SAFETY: the handle keeps the block alive, by the caller's contract.
-            let fields = unsafe { words.pointee(block.start, block.requested.min(MOST_OF_OWNERS)) };
-            start = start.or_else(|| start_of_memory(&fields, address, bytes));
-        }
-        if is_missing {
-            let around = match start.map(|start| starting_at(tracker, start)) {
-                Some(None) => None,
-                Some(Some(block)) if contains(&block) => Some(block),
-                // No owner knows the start after all.
-                _ => find(tracker, address),
-            };
-            match around {
-                Some(block) => claim(block),
-                None if self.share_of(address, owners).block => self.count_computed(bytes),
-                None => {}
-            }
-        }
-    }
-
-    /// Adds the blocks of a handle of shared memory without a look-up, and returns `true`. Returns
-    /// `false`, and adds nothing, if they cannot be found so.
-    ///
-    /// # Safety
-    ///
-    /// The contract of [`shared_memory`](Self::shared_memory).
-    #[cfg(feature = "bytes")]
-    unsafe fn claim_known_memory(
-        &self,
-        words: &Words<'_>,
-        is_start: impl Fn(usize) -> bool,
-        (memory, bytes): (*const u8, usize),
-        owners: usize,
-    ) -> bool {
-        let (Some(pending), Some(recorder)) = (self.pending, self.collection.knows_blocks) else {
-            return false;
-        };
-        let usable = |address| match recorder.at_begin(address) {
-            AtBegin::Usable(usable) => Some(usable),
-            AtBegin::Unknown | AtBegin::NoBlock => None,
-        };
-        let address = memory.addr();
-        let starts = words.clone().filter(|word| *word != address && is_start(*word));
-        let known = starts.filter_map(|word| Some((word, usable(word)?))).next();
-        let Some((counts, of_counts)) = known else { return false };
-        // SAFETY: the handle keeps the block alive, by the caller's contract.
-        let fields = unsafe { words.pointee(counts, of_counts.min(MOST_OF_OWNERS)) };
-        let Some(start) = start_of_memory(&fields, address, bytes) else { return false };
-        if bytes == 0 || usable(start).is_none_or(|usable| address - start + bytes > usable) {
-            return false;
-        }
-        for start in [counts, start] {
-            if self.share_of(start, owners).block {
-                self.expect_unsized_block(pending, core::ptr::without_provenance(start));
-            }
-        }
-        true
-    }
-
-    /// Adds the block that a handle owns alone, which begins at `start` and was allocated with
-    /// `size` bytes. They are computed if a tracker with gaps does not have it. Returns `false`,
-    /// and adds nothing, without a tracker.
-    #[cfg(feature = "bytes")]
-    pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
-        let Some(pending) = self.pending else { return false };
-        if self.share_of(start.addr(), 1).block {
-            self.expect_supposed_block(pending, start, size);
-        }
-        true
-    }
-
     /// Adds every block that one of these machine words points into, once each, and passes its
     /// words to `measure`.
     ///
@@ -265,30 +151,6 @@ impl Ops<'_> {
     }
 }
 
-/// The most bytes that are read of a block with the number of owners.
-#[cfg(feature = "bytes")]
-const MOST_OF_OWNERS: usize = 64;
-
-/// Memory is smaller than this, and addresses are mostly greater.
-#[cfg(feature = "bytes")]
-const SIZE_LIMIT: usize = 1 << 40;
-
-/// Returns the start of memory whose start and size, or capacity, are two of these fields, and
-/// which contains so many bytes from this address on.
-#[cfg(feature = "bytes")]
-fn start_of_memory(fields: &Words<'_>, address: usize, bytes: usize) -> Option<usize> {
-    fields.clone().filter(|start| (FIRST_ADDRESS..=address).contains(start)).find(|start| {
-        let needed = address - start + bytes;
-        fields.clone().any(|size| (needed..SIZE_LIMIT).contains(&size))
-    })
-}
-
-/// Returns the block that starts at this address.
-#[cfg(feature = "bytes")]
-fn starting_at(tracker: &dyn Tracker, address: usize) -> Option<Block> {
-    tracker.look_up(Claim { address, size: None, place: Place::StartIfAny }).block
-}
-
 /// Returns the answer of the look-up that found this block.
 fn found_of(block: Block) -> Found {
     Found { bytes: block.usable, block: Some(block), wrong: None }
@@ -324,26 +186,26 @@ mod tests {
     use crate::tracker::findings::Recording;
 
     /// A tracker of few blocks that does not have every block.
-    struct Few {
+    pub(super) struct Few {
         blocks: Vec<Block>,
         /// The number of searches for the block around an address.
-        searches: AtomicUsize,
+        pub(super) searches: AtomicUsize,
     }
 
     impl Few {
-        fn leaked(blocks: &[Block]) -> &'static Self {
+        pub(super) fn leaked(blocks: &[Block]) -> &'static Self {
             Box::leak(Box::new(Few { blocks: blocks.to_vec(), searches: AtomicUsize::new(0) }))
         }
 
         /// Returns the bytes that these measurements add, and how many of them are computed.
-        fn measured(&'static self, measure: impl Fn(&Ops<'_>)) -> (usize, usize) {
+        pub(super) fn measured(&'static self, measure: impl Fn(&Ops<'_>)) -> (usize, usize) {
             let collection = Collection::new(SizeSource::Table(self), None);
             let measured = measure_with(&collection, &(), |(), ops| measure(ops));
             (measured.bytes, measured.computed)
         }
     }
 
-    const BLOCKS: [Block; 2] = [
+    pub(super) const BLOCKS: [Block; 2] = [
         Block { start: 0x1000, requested: 100, usable: 112, identity: 1 },
         Block { start: 0x2000, requested: 40, usable: 48, identity: 2 },
     ];
@@ -435,59 +297,6 @@ mod tests {
                 }
             });
             assert_eq!(measured, expected, "{words:x?}");
-        }
-    }
-
-    #[cfg(feature = "bytes")]
-    #[test]
-    fn a_whole_block_is_claimed_or_else_computed() {
-        // The quick look-up decides for neither; large blocks are like that.
-        for (start, size, expected) in [(0x1000, 100, (112, 0)), (0x3000, 40, (40, 40))] {
-            let start = core::ptr::without_provenance::<u8>(start);
-            let measured = Few::leaked(&BLOCKS).measured(|ops| {
-                assert!(ops.whole_block(start, size));
-            });
-            assert_eq!(measured, expected);
-            let collection = Collection::new(SizeSource::Layout, None);
-            let measured = measure_with(&collection, &(), |(), ops| {
-                assert!(!ops.whole_block(start, size), "nothing tells that it is a block");
-            });
-            assert_eq!(measured.bytes, 0);
-        }
-    }
-
-    #[cfg(feature = "bytes")]
-    #[test]
-    fn memory_without_an_entry_is_searched_for_only_if_no_owner_knows_its_start() {
-        use crate::MallocSizeOf as _;
-        use crate::tracker::words::{CAN_READ, words_of};
-
-        if !CAN_READ {
-            return;
-        }
-        let whole = bytes::Bytes::from(vec![7; 100]);
-        let slice = whole.slice(10..30);
-        let is_outside = |word: &usize| *word != slice.as_ptr().addr() && *word != slice.len();
-        let words = words_of(&slice);
-        // SAFETY: one points to the owners' block, and one to a static with several functions.
-        let first = |word| unsafe { words.pointee(word, size_of::<usize>()) }.next();
-        let is_owners = |word: &usize| first(*word) == Some(whole.as_ptr().addr());
-        let owners = words.clone().filter(is_outside).find(is_owners).expect("it is shared");
-        let owners = Block { start: owners, requested: 24, usable: 32, identity: 1 };
-        let start = whole.as_ptr().addr();
-        let memory = Block { start, requested: 100, usable: 112, identity: 2 };
-        // The blocks that the tracker has, the bytes and computed ones, and the searches.
-        for (blocks, expected, searches) in [
-            (&[owners, memory][..], (32 + 112, 0), 0),
-            (&[owners], (32 + 20, 20), 0),
-            (&[memory], (112, 0), 1),
-            (&[], (20, 20), 1),
-        ] {
-            let tracker = Few::leaked(blocks);
-            let measured = tracker.measured(|ops| {
-                ops.measure_borrowed(&slice, bytes::Bytes::add_size_of_excluding_this);
-            });
-            assert_eq!((measured, tracker.searches.load(Relaxed)), (expected, searches));
         }
     }
 }

@@ -246,7 +246,7 @@ impl Ops<'_> {
 
 impl Ops<'_> {
     /// Returns whether an incomplete table had no block at this address when the collection began.
-    pub(super) fn is_surely_missing(&self, tracker: &dyn Tracker, address: usize) -> bool {
+    fn is_surely_missing(&self, tracker: &dyn Tracker, address: usize) -> bool {
         let at_begin = self.collection.recorder.map(|recorder| recorder.at_begin(address));
         at_begin == Some(AtBegin::NoBlock) && !tracker.tracks_every_block()
     }

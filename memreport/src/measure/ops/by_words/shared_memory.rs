@@ -1,0 +1,290 @@
+//! Finds the memory of handles that share it, and the blocks that count their owners.
+//!
+//! During a collection the recorder knows most blocks without a look-up. Otherwise the tracker's
+//! table answers; without one, nothing tells which block contains the memory.
+#![expect(unsafe_code, reason = "reads blocks that a handle keeps alive")]
+
+use core::ptr::without_provenance;
+
+use super::super::Ops;
+use super::super::find::{find, within};
+use super::super::pending::Pending;
+use super::{FIRST_ADDRESS, found_of};
+use crate::allocator::size_source::SizeSource;
+use crate::tracker::Tracker;
+use crate::tracker::claim::{AroundBegin, AtBegin, Block, Claim, Place};
+use crate::tracker::recorder::Recorder;
+use crate::tracker::words::Words;
+
+/// The most bytes that are read of a block with the number of owners.
+const MOST_OF_OWNERS: usize = 64;
+
+/// The bytes of the smallest pages.
+const PAGE: usize = 1 << 12;
+
+/// Memory is smaller than this, and addresses are mostly greater.
+const SIZE_LIMIT: usize = 1 << 40;
+
+/// The bytes that a handle gives access to.
+#[derive(Clone, Copy)]
+struct Memory {
+    address: usize,
+    bytes: usize,
+    /// `usize::MAX` if the number is unknown.
+    owners: usize,
+}
+
+impl Ops<'_> {
+    /// Adds the blocks of a handle of shared memory, as
+    /// [`shared_blocks_by_words`](Self::shared_blocks_by_words) does: blocks that start at one of
+    /// the words accepted by `is_start`, and the block that contains the memory. Memory of 0 bytes
+    /// may be another's.
+    ///
+    /// Where the tracker has gaps, a search for a block around the memory takes long, and often
+    /// finds none. Mostly one of the other blocks knows where the memory starts.
+    ///
+    /// # Safety
+    ///
+    /// If one of the words accepted by `is_start` is the start of a block, the handle keeps that
+    /// block alive.
+    pub(crate) unsafe fn shared_memory(
+        &self,
+        words: &Words<'_>,
+        is_start: impl Fn(usize) -> bool,
+        memory: (*const u8, usize),
+        owners: usize,
+    ) {
+        let (address, bytes) = (memory.0.addr(), memory.1);
+        let starts = words.clone().filter(|word| *word != address && is_start(*word));
+        let SizeSource::Table(tracker) = self.collection.sizes else {
+            let inside = (bytes > 0).then_some(address);
+            return self.shared_blocks_by_words(starts.chain(inside), memory, owners);
+        };
+        let has_gaps = !tracker.tracks_every_block();
+        let known = Memory { address, bytes, owners };
+        if let (Some(pending), Some(recorder)) = (self.pending, self.collection.knows_blocks) {
+            if bytes > 0 {
+                let counts = starts.clone().find(|word| is_known(recorder, *word));
+                let is_added = match counts {
+                    // SAFETY: the caller's contract.
+                    Some(counts) => unsafe {
+                        self.memory_of_known_owners(pending, recorder, (words, counts), known)
+                    },
+                    // If it is surely no block, the owners are from before tracking.
+                    None => {
+                        let is_missing = |word| recorder.at_begin(word) == AtBegin::NoBlock;
+                        has_gaps
+                            && starts.clone().all(is_missing)
+                            && self.memory_around_begin(pending, recorder, known)
+                    }
+                };
+                if is_added {
+                    return;
+                }
+            }
+        }
+        if has_gaps {
+            // SAFETY: the caller's contract.
+            unsafe { self.memory_with_gaps(tracker, (words, starts), known) }
+        } else {
+            let inside = (bytes > 0).then_some(address);
+            self.shared_blocks_by_words(starts.chain(inside), memory, owners);
+        }
+    }
+
+    /// Adds the block `counts` of a handle's owners, which the recorder knows, and the memory that
+    /// it leads to. Returns `false`, and adds nothing, if that cannot be found so.
+    ///
+    /// # Safety
+    ///
+    /// The handle with these words keeps the block that starts at `counts` alive.
+    unsafe fn memory_of_known_owners(
+        &self,
+        pending: &Pending,
+        recorder: &dyn Recorder,
+        (words, counts): (&Words<'_>, usize),
+        memory: Memory,
+    ) -> bool {
+        let AtBegin::Usable(of_counts) = recorder.at_begin(counts) else { return false };
+        // Not beyond the page, in case that it took the place of a larger block.
+        let of_page = PAGE - counts % PAGE;
+        // SAFETY: the handle keeps the block alive, by the caller's contract, and with it the page.
+        let fields = unsafe { words.pointee(counts, of_counts.min(MOST_OF_OWNERS).min(of_page)) };
+        let Some(start) = start_of_memory(&fields, memory.address, memory.bytes) else {
+            return false;
+        };
+        let is_tracked = match recorder.at_begin(start) {
+            AtBegin::Usable(usable) if memory.address - start + memory.bytes <= usable => true,
+            AtBegin::NoBlock if !self.finds_enclosing_blocks() => false,
+            AtBegin::Usable(_) | AtBegin::NoBlock | AtBegin::Unknown => return false,
+        };
+        self.expect_shared(pending, counts, memory.owners);
+        if is_tracked {
+            self.expect_shared(pending, start, memory.owners);
+        } else {
+            self.compute_memory(memory);
+        }
+        true
+    }
+
+    /// Adds the block that contained the memory when the collection began, or computes the bytes if
+    /// there was none. Returns `false`, and adds nothing, if that is unknown.
+    fn memory_around_begin(
+        &self,
+        pending: &Pending,
+        recorder: &dyn Recorder,
+        memory: Memory,
+    ) -> bool {
+        match recorder.around_begin(memory.address) {
+            AroundBegin::Unknown => return false,
+            AroundBegin::NoBlock => self.compute_memory(memory),
+            AroundBegin::Start(start) => self.expect_shared(pending, start, memory.owners),
+        }
+        true
+    }
+
+    /// Adds a handle's blocks that the table has, and computes the memory if it is in none of them.
+    ///
+    /// # Safety
+    ///
+    /// The handle with these words keeps the blocks that start at one of `starts` alive.
+    unsafe fn memory_with_gaps(
+        &self,
+        tracker: &dyn Tracker,
+        (words, starts): (&Words<'_>, impl Iterator<Item = usize>),
+        memory: Memory,
+    ) {
+        let Memory { address, bytes, owners } = memory;
+        // There are bytes, so the end of a block is the next one's start.
+        let contains = |block: &Block| (block.start..block.start + block.usable).contains(&address);
+        let claim = |block: Block| {
+            if self.share_of(block.start, owners).block {
+                self.claim_found(within(block.start), found_of(block));
+            }
+        };
+        let (mut is_missing, mut start) = (bytes > 0, None);
+        for block in starts.filter_map(|word| starting_at(tracker, word)) {
+            is_missing &= !contains(&block);
+            claim(block);
+            // SAFETY: the handle keeps the block alive, by the caller's contract.
+            let fields = unsafe { words.pointee(block.start, block.requested.min(MOST_OF_OWNERS)) };
+            start = start.or_else(|| start_of_memory(&fields, address, bytes));
+        }
+        if is_missing {
+            let around = match start.map(|start| starting_at(tracker, start)) {
+                Some(None) => None,
+                Some(Some(block)) if contains(&block) => Some(block),
+                // No owner knows the start after all.
+                _ => find(tracker, address),
+            };
+            match around {
+                Some(block) => claim(block),
+                None => self.compute_memory(memory),
+            }
+        }
+    }
+
+    /// Adds a block that the recorder knows, unless another owner has.
+    fn expect_shared(&self, pending: &Pending, start: usize, owners: usize) {
+        if self.share_of(start, owners).block {
+            self.expect_unsized_block(pending, without_provenance(start));
+        }
+    }
+
+    /// Computes the bytes of memory whose block is not tracked, unless another owner has.
+    fn compute_memory(&self, memory: Memory) {
+        if self.share_of(memory.address, memory.owners).block {
+            self.count_computed(memory.bytes);
+        }
+    }
+
+    /// Adds the block that a handle owns alone, which begins at `start` and was allocated with
+    /// `size` bytes. They are computed if a tracker with gaps does not have it. Returns `false`,
+    /// and adds nothing, without a tracker.
+    pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
+        let Some(pending) = self.pending else { return false };
+        if self.share_of(start.addr(), 1).block {
+            self.expect_supposed_block(pending, start, size);
+        }
+        true
+    }
+}
+
+/// Returns whether the recorder knows a block that started at this address, and its size.
+fn is_known(recorder: &dyn Recorder, address: usize) -> bool {
+    matches!(recorder.at_begin(address), AtBegin::Usable(_))
+}
+
+/// Returns the start of memory whose start and size, or capacity, are two of these fields, and
+/// which contains so many bytes from this address on.
+fn start_of_memory(fields: &Words<'_>, address: usize, bytes: usize) -> Option<usize> {
+    fields.clone().filter(|start| (FIRST_ADDRESS..=address).contains(start)).find(|start| {
+        let needed = address - start + bytes;
+        fields.clone().any(|size| (needed..SIZE_LIMIT).contains(&size))
+    })
+}
+
+/// Returns the block that starts at this address.
+fn starting_at(tracker: &dyn Tracker, address: usize) -> Option<Block> {
+    tracker.look_up(Claim { address, size: None, place: Place::StartIfAny }).block
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::Ordering::Relaxed;
+
+    use super::super::tests::{BLOCKS, Few};
+    use super::*;
+    use crate::measure::ops::{Collection, measure_with};
+
+    #[test]
+    fn a_whole_block_is_claimed_or_else_computed() {
+        // The quick look-up decides for neither; large blocks are like that.
+        for (start, size, expected) in [(0x1000, 100, (112, 0)), (0x3000, 40, (40, 40))] {
+            let start = without_provenance::<u8>(start);
+            let measured = Few::leaked(&BLOCKS).measured(|ops| {
+                assert!(ops.whole_block(start, size));
+            });
+            assert_eq!(measured, expected);
+            let collection = Collection::new(SizeSource::Layout, None);
+            let measured = measure_with(&collection, &(), |(), ops| {
+                assert!(!ops.whole_block(start, size), "nothing tells that it is a block");
+            });
+            assert_eq!(measured.bytes, 0);
+        }
+    }
+
+    #[test]
+    fn memory_without_an_entry_is_searched_for_only_if_no_owner_knows_its_start() {
+        use crate::MallocSizeOf as _;
+        use crate::tracker::words::{CAN_READ, words_of};
+
+        if !CAN_READ {
+            return;
+        }
+        let whole = bytes::Bytes::from(vec![7; 100]);
+        let slice = whole.slice(10..30);
+        let is_outside = |word: &usize| *word != slice.as_ptr().addr() && *word != slice.len();
+        let words = words_of(&slice);
+        // SAFETY: one points to the owners' block, and one to a static with several functions.
+        let first = |word| unsafe { words.pointee(word, size_of::<usize>()) }.next();
+        let is_owners = |word: &usize| first(*word) == Some(whole.as_ptr().addr());
+        let owners = words.clone().filter(is_outside).find(is_owners).expect("it is shared");
+        let owners = Block { start: owners, requested: 24, usable: 32, identity: 1 };
+        let start = whole.as_ptr().addr();
+        let memory = Block { start, requested: 100, usable: 112, identity: 2 };
+        // The blocks that the tracker has, the bytes and computed ones, and the searches.
+        for (blocks, expected, searches) in [
+            (&[owners, memory][..], (32 + 112, 0), 0),
+            (&[owners], (32 + 20, 20), 0),
+            (&[memory], (112, 0), 1),
+            (&[], (20, 20), 1),
+        ] {
+            let tracker = Few::leaked(blocks);
+            let measured = tracker.measured(|ops| {
+                ops.measure_borrowed(&slice, bytes::Bytes::add_size_of_excluding_this);
+            });
+            assert_eq!((measured, tracker.searches.load(Relaxed)), (expected, searches));
+        }
+    }
+}
