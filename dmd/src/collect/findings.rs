@@ -252,6 +252,11 @@ impl Dump {
             }
             WrongKind::Partial => {
                 let usable = wrong.block.map_or(0, |block| block.usable);
+                if claimed == usable {
+                    return format!(
+                        "{reporter} passes another size than the block's {usable} bytes"
+                    );
+                }
                 format!("{reporter} reports {claimed} bytes of a block that has {usable}")
             }
         }

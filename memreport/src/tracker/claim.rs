@@ -5,7 +5,6 @@ use core::cell::Cell;
 #[cfg(feature = "std")]
 use core::sync::atomic::AtomicU64;
 
-use crate::allocator::size_source::UsableSizeFn;
 use crate::field::Field;
 
 /// A statement of a reporter about one block.
@@ -116,7 +115,7 @@ pub struct ExpectedBlocks<'b> {
     /// Called for each block that the quick look-up cannot decide, when all before it are recorded.
     pub missed: &'b dyn Fn(&ExpectedBlock),
     /// The size query of the program's allocator.
-    pub(crate) usable_size: UsableSizeFn,
+    pub(crate) usable_size: unsafe fn(*const u8, Layout) -> usize,
     /// True if that query reads the word before a block.
     pub(crate) query_reads_header: bool,
 }
@@ -170,7 +169,7 @@ pub enum AroundBegin {
     Start(usize),
 }
 
-/// The sizes of an expected block, which the table was not asked for.
+/// The sizes of an expected block, which was not looked up in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedSizes {
     /// The bytes that it was allocated with, if its owner has them.

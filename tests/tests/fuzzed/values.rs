@@ -20,7 +20,7 @@ use std::vec;
 use arrayvec::ArrayVec;
 use dmd::Sum;
 use indexmap::IndexMap;
-use memreport::{MallocSizeOf, Reports};
+use memreport::{Kind, MallocSizeOf, Report, Reports, Snapshot};
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
@@ -220,8 +220,10 @@ fn every_type_measures_all_it_owns() {
     fill(&REPORTED, &mut random);
     collect_all();
     without_the_table(&mut random);
-    // After a late start, of which the table lacks half of the values.
+    // The table lacks what is made while tracking is off.
+    dmd::stop();
     fill(&FURTHER, &mut random);
+    dmd::start(dmd::Options::default()).expect("nobody else starts it");
     collect_all();
 }
 
@@ -235,7 +237,18 @@ thread_local! {
 }
 
 fn fill(values: &'static LocalKey<RefCell<Vec<Box<dyn Value>>>>, random: &mut Random) {
-    values.set((0..20).flat_map(|_| MAKERS.map(|make| make(random))).collect());
+    values.set((0..5).flat_map(|_| MAKERS.map(|make| make(random))).collect());
+}
+
+/// Returns the bytes of all reports of heap.
+fn heap_reports(snapshot: &Snapshot) -> usize {
+    let is_heap = |report: &&Report| {
+        report.kind == Kind::Heap
+            && report.path.starts_with("explicit/")
+            && report.path != "explicit/heap-unclassified"
+    };
+    let amounts = snapshot.reports.iter().filter(is_heap).map(|report| report.amount);
+    usize::try_from(amounts.sum::<i64>()).expect("it is positive")
 }
 
 /// Checks that a collection finds a block for each claim, with the bytes that were counted.
@@ -263,18 +276,20 @@ fn collect_all() {
         reports.map(|report| usize::try_from(report.amount).expect("it is positive")).sum()
     };
     let bytes: usize = measured.iter().map(|measured| measured.bytes).sum();
-    let computed: usize = measured.iter().map(|measured| measured.computed).sum();
     assert_eq!((amount(values), amount(texts)), (bytes, 2 * text));
     let dump = dmd::Dump::of(&snapshot).expect("it is awake");
     let summary = dump.summary();
     assert_eq!(dump.wrong_reports(), [""; 0]);
     assert_eq!((summary.twice.blocks, summary.under_reported, summary.over_reported), (0, 0, 0));
     let (found, other) = (summary.once.bytes, summary.reported_untracked);
-    assert_eq!(found + other + summary.reported_transient + computed, bytes + 2 * text);
+    let computed = usize::try_from(summary.unmeasured).expect("it is positive");
+    let sum = found + other + summary.reported_transient + computed;
+    // The library reports some bytes of its own.
+    assert_eq!(sum, heap_reports(&snapshot), "{summary:?} {measured:?}");
     if summary.untracked == Sum::default() {
         assert_eq!((other, summary.reported_transient), (0, 2 * text));
     } else {
-        assert!(found > bytes / 4 && other > bytes / 4, "{found} and {other} of {bytes}");
+        assert!(found > bytes / 4 && other > bytes / 8, "{found} and {other} of {bytes}");
     }
 }
 

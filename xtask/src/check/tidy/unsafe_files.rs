@@ -110,6 +110,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/measure/lookahead.rs",
     "memreport/src/measure/ops.rs",
     "memreport/src/measure/ops/by_words.rs",
+    "memreport/src/measure/ops/by_words/shared_memory.rs",
     "memreport/src/measure/ops/find.rs",
     "memreport/src/measure/ops/pending.rs",
     "memreport/src/measure/ops/queue.rs",

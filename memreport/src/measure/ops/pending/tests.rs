@@ -1,0 +1,184 @@
+//! Tests of blocks that wait.
+
+use std::fmt::Write as _;
+use std::sync::Mutex;
+
+use super::*;
+use crate::measure::ops::{Collection, measure_with};
+use crate::tracker::claim::{Block, CountedBlocks};
+use crate::tracker::findings::Recording;
+use crate::tracker::recorder::{Position, Recorder};
+
+/// A tracker of blocks with 8 bytes at each multiple of 8. The quick look-up finds the blocks
+/// at multiples of 16.
+struct Eights {
+    /// The address from which on the table has no block; `None` if it has every block.
+    gap: Option<usize>,
+    /// The starts of the blocks that were prefetched and not yet looked up.
+    prefetched: Mutex<Vec<usize>>,
+}
+
+impl Eights {
+    fn new(gap: Option<usize>) -> Self {
+        Eights { gap, prefetched: Mutex::default() }
+    }
+
+    fn has(&self, address: usize) -> bool {
+        self.gap.is_none_or(|gap| address < gap)
+    }
+}
+
+impl Tracker for Eights {
+    fn is_awake(&self) -> bool {
+        true
+    }
+
+    fn tracks_every_block(&self) -> bool {
+        self.gap.is_none()
+    }
+
+    fn state(&self) -> String {
+        "a test".to_owned()
+    }
+
+    fn look_up(&self, claim: Claim) -> Found {
+        if !self.has(claim.address) {
+            return Found { bytes: 0, block: None, wrong: Some(Wrong::Untracked) };
+        }
+        let start = claim.address / 8 * 8;
+        let block = Block { start, requested: 8, usable: 8, identity: 1 };
+        Found { bytes: 8, block: Some(block), wrong: None }
+    }
+
+    fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
+        (start % 16 == 0 && size == 8 && self.has(start)).then_some(8)
+    }
+
+    fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
+        let mut prefetched = self.prefetched.lock().expect("nothing panics");
+        prefetched.extend(blocks.next.iter().map(|block| block.start.get().addr()));
+        for (block, start) in blocks.blocks.iter().zip(prefetched.drain(..blocks.blocks.len())) {
+            assert_eq!(block.start.get().addr(), start, "prefetched before, and in order");
+        }
+        drop(prefetched);
+        blocks.look_up(|block| self.exact_block(block.start.get().addr(), block.size.get()))
+    }
+
+    fn entry_address(&self, _: usize) -> *const u8 {
+        null()
+    }
+
+    fn begin(&self) -> Box<dyn Recording> {
+        unreachable!("nothing is collected")
+    }
+
+    fn own_memory(&self, _: &mut dyn FnMut(&'static str, usize, &'static str)) {}
+}
+
+/// A recorder that logs each claim's address, with `!` if the quick look-up missed it.
+#[derive(Default)]
+struct Log(RefCell<String>);
+
+impl Recorder for Log {
+    fn claimed(&self, claim: Claim, _: Found, _: Claimant) {
+        let _ = write!(self.0.borrow_mut(), " {}!", claim.address);
+    }
+
+    fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, _: u32) -> CountedBlocks {
+        blocks.look_up(|block| {
+            let start = block.start.get().addr();
+            let found = Eights::new(None).exact_block(start, block.size.get())?;
+            let _ = write!(self.0.borrow_mut(), " {start}");
+            Some(found)
+        })
+    }
+
+    fn position(&self) -> Position {
+        Position::default()
+    }
+
+    fn roll_back(&self, _: Position) {}
+}
+
+fn at(address: usize) -> *const u8 {
+    without_provenance(address)
+}
+
+fn tracker(gap: Option<usize>) -> SizeSource {
+    SizeSource::Table(Box::leak(Box::new(Eights::new(gap))))
+}
+
+#[test]
+fn each_block_is_looked_up_once_after_it_was_prefetched() {
+    let sizes = [0, 1, BATCH - 1, BATCH, BATCH + 1, RING - 1, RING, RING + 1, 5 * RING + 7];
+    for count in sizes {
+        let collection = Collection::new(tracker(None), None);
+        let measured = measure_with(&collection, &(), |(), ops| {
+            let pending = ops.pending.expect("a tracker answers");
+            (0..count).for_each(|index| ops.expect_block(pending, at(16 * index), 8));
+            // Nothing is left to add at the end, nor is anything added twice.
+            assert_eq!(ops.bytes(), 8 * count);
+        });
+        assert_eq!((measured.bytes, measured.blocks), (8 * count, count));
+    }
+}
+
+#[test]
+fn claims_of_all_kinds_are_recorded_in_their_order() {
+    let log = Log::default();
+    let collection = Collection::new(tracker(None), Some(&log));
+    let measured = measure_with(&collection, &(), |(), ops| {
+        let pending = ops.pending.expect("a tracker answers");
+        ops.expect_block(pending, at(16), 8);
+        ops.enclosing_block(at(33), 0);
+        ops.block_by_words([41], |_, _| true);
+        ops.expect_block(pending, at(24), 8);
+        assert_eq!(*log.0.borrow(), "", "they wait");
+        ops.measure_borrowed(&(), |(), ops| ops.expect_block(pending, at(48), 8));
+        assert_eq!(*log.0.borrow(), " 16 32 41! 24! 48", "a borrow ends after its look-ups");
+        ops.expect_block(pending, at(64), 8);
+    });
+    assert_eq!(*log.0.borrow(), " 16 32 41! 24! 48 64");
+    assert_eq!((measured.bytes, measured.blocks), (48, 6));
+}
+
+#[test]
+fn blocks_are_counted_for_the_part_that_added_them() {
+    let collection = Collection::new(tracker(None), None);
+    let measured = measure_with(&collection, &(), |(), ops| {
+        let pending = ops.pending.expect("a tracker answers");
+        ops.expect_block(pending, at(16), 8);
+        ops.part("part", "A part.", || ops.expect_block(pending, at(32), 8));
+        ops.expect_block(pending, at(48), 8);
+    });
+    assert_eq!((measured.bytes, measured.part("part")), (24, 8));
+}
+
+#[test]
+fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
+    let text = Box::new([0_u8; 20]);
+    let add = |ops: &Ops<'_>| {
+        let pending = ops.pending.expect("a tracker answers");
+        ops.expect_block(pending, at(16), 8);
+        ops.expect_block(pending, at(4096), 8);
+        // SAFETY: a box, which outlives the measurement.
+        unsafe {
+            ops.expect_own_block(pending, text.as_ptr(), Layout::for_value(&*text));
+        }
+    };
+    let collection = Collection::new(tracker(Some(4096)), None);
+    let measured = measure_with(&collection, &(), |(), ops| add(ops));
+    assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 2, 8));
+    // After a panic, nobody knows whether it is alive.
+    let collection = Collection::new(tracker(Some(4096)), None);
+    let measured = measure_with(&collection, &(), |(), ops| {
+        let borrow = || {
+            ops.measure_borrowed(&(), |(), ops| {
+                add(ops);
+                panic!("a reporter has a defect");
+            });
+        };
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(borrow)).unwrap_err();
+    });
+    assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 1, 28));
+}
