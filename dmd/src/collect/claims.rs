@@ -1,10 +1,10 @@
 //! Claims of reporters during a collection: a buffer while they arrive, then a log sorted by
 //! address.
 //!
-//! Most claims take no look-up. The allocator reports the size of the block, and the pass over all
-//! blocks compares the claim with the block at its address. Where the table has every block, this
-//! needs the address to be a start: then it was one when the collection began, and a size query
-//! about it reads no other memory. All other claims are looked up.
+//! Most claims take no look-up. Their sizes come from a copy of the table's or from the allocator,
+//! and the pass over all blocks compares them with the block at their address. Where the table has
+//! every block, a claim of an address that is not in the copy is looked up, so that the allocator
+//! is never asked about an address that is no block's.
 //!
 //! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two
 //! words), `packed` (most claims in one word), `starts` (which need no look-up), then this file.
@@ -181,8 +181,7 @@ impl ClaimBuffer {
     }
 
     /// Claims blocks up to the first one that needs the slow way, and returns their number and
-    /// bytes. Nothing is known of each but that it may be claimed, and its claim fits into one
-    /// word.
+    /// bytes. Each is in the copy, or the table has gaps; and its claim fits into one word.
     #[inline(always)]
     fn claim_quickly(
         &self,

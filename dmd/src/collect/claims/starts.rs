@@ -248,6 +248,7 @@ mod tests {
     use crate::mem::sys::shortage;
 
     #[test]
+    #[cfg_attr(miri, ignore = "the copy of a region is large")]
     fn the_blocks_that_were_inserted_are_there_and_no_others() {
         let eights = Granule::new(16, 8);
         // The usable bytes, and what the copy knows of them.
@@ -276,6 +277,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the copy of a region is large")]
     fn the_block_around_an_address_is_found_if_its_size_has_a_code() {
         let mut starts = Starts::new(Granule::OF_32);
         let blocks = [(0x1010, 24), (0x1030, 4056), (0x3000, 5000), (0x9000, 1 << 30)];
@@ -300,6 +302,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the copy of a region is large")]
     fn without_a_place_or_memory_nothing_is_known_of_blocks_that_are_not_there() {
         let mut starts = Starts::new(Granule::OF_16);
         assert_eq!(starts.at(16), AtBegin::NoBlock);
