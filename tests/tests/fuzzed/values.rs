@@ -116,7 +116,15 @@ made_by! {
     BinaryHeap<u64>: |random| list::<u64>(random).into();
     BTreeSet<String>: |random| list::<String>(random).into_iter().collect();
     HashSet<String>: |random| list::<String>(random).into_iter().collect();
-    bytes::Bytes: |random| text(random).into();
+    bytes::Bytes: |random| {
+        let whole = Self::from(text(random));
+        // A slice shares the memory, of which it may be the only owner in the end.
+        match random.below(3) {
+            0 => whole,
+            1 => whole.slice(whole.len() / 3..),
+            _ => whole.slice(..whole.len() / 2),
+        }
+    };
     compact_str::CompactString: |random| text(random).into();
     smol_str::SmolStr: |random| text(random).into();
     serde_json::Value: |random| serde_json::json!({ text(random): [1, text(random), null, {}] });

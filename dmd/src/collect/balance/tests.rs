@@ -1,6 +1,6 @@
 //! Tests what a balance makes of claims.
 
-use memreport::__private::{Claim, Found, Place, Recorder as _};
+use memreport::__private::{Block as FoundBlock, Claim, Found, Place, Recorder as _};
 
 use super::super::claims::ClaimBuffer;
 use super::super::claims::starts::Starts;
@@ -49,6 +49,40 @@ fn a_claim_of_an_unknown_block_is_wrong_if_it_is_inside_a_known_one() {
     assert_eq!((balance.summary.reported_untracked, balance.summary.over_reported), (101, 10));
     let wrong: Vec<_> = balance.wrong.as_slice().iter().collect();
     let [WrongReport { kind: WrongKind::Interior, address: 0x1067, claimed: 10, .. }] = wrong[..]
+    else {
+        panic!("{wrong:?}");
+    };
+}
+
+#[test]
+fn a_claim_that_was_not_looked_up_is_compared_with_the_block_at_its_address() {
+    let (granule, epoch) = (Granule::OF_32, Epoch::FIRST.next());
+    let buffer = ClaimBuffer::new(granule, epoch, 0, Starts::new(granule));
+    let claimed = [(0x1000, 100), (0x2000, 98), (0x3000, 100)];
+    for (start, requested) in claimed {
+        let block = FoundBlock { start, requested, usable: 104, identity: 1 };
+        let claim = Claim { address: start, size: Some(requested), place: Place::Start };
+        let found = Found { bytes: 104, block: Some(block), wrong: None };
+        buffer.claimed(claim, found, Claimant { reporter: 1, field: None });
+    }
+    let log = buffer.into_log();
+    let reached = Reached::find(&Roots::new(granule), epoch, log.sorted());
+    let mut balance = Balance::new(granule, &log, &reached);
+    let (rate, epoch) = (SamplingRate::EVERY, Epoch::FIRST);
+    let (requested, usable) = (100, 104);
+    let block = Block { requested, usable, site: SiteId::from_number(1), epoch, rate, time: 0 };
+    let packed = PackedBlock::from_word(u64::MAX).expect("it is live");
+    for claims in log.sorted()[..2].chunks(1) {
+        let start = usize::try_from(claims[0][0]).expect("it is an address");
+        balance.add(LiveBlock { start, block, packed }, None, claims);
+    }
+    // A later block is at the third address.
+    balance.add_claims_left_out(&log.sorted()[2..]);
+    let summary = balance.summary;
+    assert_eq!((summary.once.blocks, summary.under_reported, summary.over_reported), (2, 0, 0));
+    assert_eq!((summary.reported_transient, summary.reported_untracked), (104, 0));
+    let wrong: Vec<_> = balance.wrong.as_slice().iter().collect();
+    let [WrongReport { kind: WrongKind::Partial, address: 0x2000, claimed: 104, .. }] = wrong[..]
     else {
         panic!("{wrong:?}");
     };
