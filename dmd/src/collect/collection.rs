@@ -64,8 +64,8 @@ impl Recording for Collection {
 impl Collection {
     /// Begins a collection, and with it an epoch.
     pub(super) fn begin(granule: Granule) -> Self {
-        // Epochs are reused: blocks of the next one's last use are moved to an older epoch first.
         let mut starts = Starts::new(granule);
+        // Epochs are reused: blocks of the next one's last use are moved to an older epoch first.
         BLOCKS.age(granule, epoch().next(), |block| match block {
             Some((start, usable)) => starts.insert(start, usable),
             None => starts.set_incomplete(),

@@ -25,6 +25,15 @@ fn a_first_claim_may_leave_bytes_out_and_each_further_one_is_too_much() {
     }
 }
 
+/// Returns a block of 100 bytes, of which 104 are usable, from before the collection.
+fn block_at(start: usize) -> LiveBlock {
+    let (requested, usable) = (100, 104);
+    let (site, epoch, rate) = (SiteId::from_number(1), Epoch::FIRST, SamplingRate::EVERY);
+    let block = Block { requested, usable, site, epoch, rate, time: 0 };
+    let packed = PackedBlock::from_word(u64::MAX).expect("it is live");
+    LiveBlock { start, block, packed }
+}
+
 #[test]
 fn a_claim_of_an_unknown_block_is_wrong_if_it_is_inside_a_known_one() {
     let (granule, epoch) = (Granule::OF_32, Epoch::FIRST.next());
@@ -39,12 +48,8 @@ fn a_claim_of_an_unknown_block_is_wrong_if_it_is_inside_a_known_one() {
     let (before, after) = log.sorted().split_at(1);
     let reached = Reached::find(&Roots::new(granule), epoch, log.sorted());
     let mut balance = Balance::new(granule, &log, &reached);
-    let (rate, epoch) = (SamplingRate::EVERY, Epoch::FIRST);
-    let (requested, usable) = (100, 104);
-    let block = Block { requested, usable, site: SiteId::from_number(1), epoch, rate, time: 0 };
-    let packed = PackedBlock::from_word(u64::MAX).expect("it is live");
     balance.add_unmatched_claims(before);
-    balance.add(LiveBlock { start: 0x1000, block, packed }, None, &[]);
+    balance.add(block_at(0x1000), None, &[]);
     balance.add_unmatched_claims(after);
     assert_eq!((balance.summary.reported_untracked, balance.summary.over_reported), (101, 10));
     let wrong: Vec<_> = balance.wrong.as_slice().iter().collect();
@@ -68,13 +73,9 @@ fn a_claim_that_was_not_looked_up_is_compared_with_the_block_at_its_address() {
     let log = buffer.into_log();
     let reached = Reached::find(&Roots::new(granule), epoch, log.sorted());
     let mut balance = Balance::new(granule, &log, &reached);
-    let (rate, epoch) = (SamplingRate::EVERY, Epoch::FIRST);
-    let (requested, usable) = (100, 104);
-    let block = Block { requested, usable, site: SiteId::from_number(1), epoch, rate, time: 0 };
-    let packed = PackedBlock::from_word(u64::MAX).expect("it is live");
     for claims in log.sorted()[..2].chunks(1) {
         let start = usize::try_from(claims[0][0]).expect("it is an address");
-        balance.add(LiveBlock { start, block, packed }, None, claims);
+        balance.add(block_at(start), None, claims);
     }
     // A later block is at the third address.
     balance.add_claims_left_out(&log.sorted()[2..]);

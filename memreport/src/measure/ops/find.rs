@@ -89,8 +89,8 @@ impl Ops<'_> {
         self.enclosing_block(inside, size);
     }
 
-    /// Returns the usable bytes of a block that the recorder knows without a look-up, and that was
-    /// there when the collection began, if its size fits a request of `size` bytes.
+    /// Returns the extent of the block that started here when the collection began, if the recorder
+    /// knows it without a look-up and its size fits a request of `size` bytes.
     fn known_block(&self, start: usize, size: usize) -> Option<Range<usize>> {
         match self.collection.knows_blocks?.at_begin(start) {
             AtBegin::Usable(usable) => {

@@ -69,11 +69,11 @@ impl Pending {
         self.next.get() | self.prefetched.get() == 0
     }
 
-    /// Has the sizes of all pending blocks computed, if the tracker does not have them.
+    /// Has the sizes of all pending blocks computed that the allocator would report.
     #[cold]
     fn query_none(&self) {
         for block in &self.blocks {
-            if block.otherwise.get() != Otherwise::Answered {
+            if matches!(block.otherwise.get(), Otherwise::Queried(_)) {
                 block.otherwise.set(Otherwise::Computed);
             }
         }
@@ -229,7 +229,7 @@ impl Ops<'_> {
             let mut found = tracker.look_up(claim);
             if found.wrong == Some(Wrong::Untracked) {
                 let Otherwise::Queried(alignment) = otherwise else {
-                    return self.count_computed(size);
+                    return self.count_computed(size_if_known.unwrap_or(0));
                 };
                 // SAFETY: alive, by the invariant of the pending blocks.
                 found.bytes =

@@ -161,6 +161,8 @@ fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
         let pending = ops.pending.expect("a tracker answers");
         ops.expect_block(pending, at(16), 8);
         ops.expect_block(pending, at(4096), 8);
+        // Nobody has a size of it.
+        ops.expect_unsized_block(pending, at(8192));
         // SAFETY: a box, which outlives the measurement.
         unsafe {
             ops.expect_own_block(pending, text.as_ptr(), Layout::for_value(&*text));
