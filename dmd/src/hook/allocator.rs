@@ -293,6 +293,10 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
         let plan = plan();
         if !plan.is_asleep_and_prepared() {
             let (size, align) = (layout.size(), layout.align());
+            if plan.removes_unseen() {
+                // SAFETY: the caller's contract.
+                return unsafe { Self::free_unseen(address, size, align, self) };
+            }
             if plan.removes_simply_unsampled() {
                 // SAFETY: the caller's contract.
                 return unsafe { Self::free_awake(address, size, align, self) };

@@ -15,6 +15,29 @@ use crate::sample::plan::plan;
 use crate::table::BLOCKS;
 
 impl<A: UsableSize> Dmd<A> {
+    /// Frees a block of a table that has every block: removes it without a look at its word, if that
+    /// is possible, and counts it. A word is mostly not in the cache, and nothing waits for a store.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::dealloc`. Sizes are prepared.
+    #[inline(never)]
+    pub(super) unsafe fn free_unseen(address: *mut u8, size: usize, align: usize, this: &Self) {
+        // SAFETY: the caller has them from a layout.
+        let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
+        // SAFETY: sizes are prepared, and the block lives until the last line.
+        let usable = unsafe { this.prepared_size(address, layout) };
+        // Remove first: once freed, the address may be another thread's new block.
+        if let Some(usable) = usable
+            && BLOCKS.remove_unseen(Self::GRANULE, address.addr(), (size, usable))
+        {
+            // SAFETY: the caller's contract.
+            return unsafe { this.count_and_free::<true>(address, layout, usable) };
+        }
+        // SAFETY: the caller's contract.
+        unsafe { Self::free_awake(address, size, align, this) };
+    }
+
     /// Frees a block: counts it, and removes it from the table. The arguments are in the order of
     /// the caller's, so that none has to move to another register.
     ///

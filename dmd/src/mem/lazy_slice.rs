@@ -91,6 +91,18 @@ impl<T: Zeroed + Sync> LazySlice<T> {
         self.get(length).or_else(|| self.alloc(length, map_zeroed_huge))
     }
 
+    /// Returns the slice, as [`get_or_alloc`](Self::get_or_alloc) does. It starts at a huge page, if
+    /// it fills some.
+    #[inline]
+    pub(crate) fn get_or_alloc_aligned(&self, length: usize) -> Option<&'static [T]> {
+        self.get(length).or_else(|| self.alloc(length, map_zeroed_aligned))
+    }
+
+    /// Returns whether the slice is mapped.
+    pub(crate) fn is_mapped(&self) -> bool {
+        !self.start.load(Relaxed).is_null()
+    }
+
     #[cold]
     fn alloc(
         &self,
@@ -128,13 +140,19 @@ fn map_zeroed_huge<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
     Some(sys::map_huge(length.checked_mul(size_of::<T>())?)?.cast())
 }
 
+/// Maps this many zeroed elements, at the start of a huge page if they fill some.
+#[cfg(not(loom))]
+fn map_zeroed_aligned<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
+    Some(sys::map_aligned(length.checked_mul(size_of::<T>())?)?.cast())
+}
+
 #[cfg(loom)]
-use map_zeroed as map_zeroed_huge;
+use {map_zeroed as map_zeroed_huge, map_zeroed as map_zeroed_aligned};
 
 /// # Safety
 ///
-/// `start` comes from [`map_zeroed`] or [`map_zeroed_huge`] with this length, and is no longer
-/// used.
+/// `start` comes from [`map_zeroed`], [`map_zeroed_huge`] or [`map_zeroed_aligned`] with this
+/// length, and is no longer used.
 #[cfg(not(loom))]
 unsafe fn unmap_zeroed<T>(start: NonNull<T>, length: usize) {
     // SAFETY: by this function's contract the range is one whole mapping, no longer used.

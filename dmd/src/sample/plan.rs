@@ -30,7 +30,8 @@ use super::options::{Mode, Options, Stacks};
 /// off. `EVENTS` and `OBSERVED` are set beside any mode, by recordings, journals and observers.
 /// `UNPREPARED` is cleared once `$DMD` was read, if at all. `FILTERED` is set from a profile on,
 /// unless the process has ever inserted other blocks than sampled ones, or more sampled blocks than
-/// the compact table has space for.
+/// the compact table has space for. `COMPLETE` is set from the first block of the process on, as long
+/// as every new block is inserted without a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u32);
 
@@ -67,6 +68,9 @@ const FILTERED: u32 = 1 << 13;
 /// A preloaded library passes the calls of C's functions to the hooks. Set beside `UNPREPARED`,
 /// from the first block on.
 const C_HEAP: u32 = 1 << 14;
+
+/// Every live block is in the tree, and its word has its sizes if these fit.
+const COMPLETE: u32 = 1 << 15;
 
 /// The number of the current epoch, from 1 to 3.
 const EPOCH: u32 = 3 << EPOCH_SHIFT;
@@ -115,7 +119,7 @@ impl Plan {
     /// Returns the plan without insertions. Hooks still remove freed blocks.
     fn without_inserting(self) -> Plan {
         let insertions = INSERTS | EACH | SAMPLES | STACKS | PARTIAL_STACKS | TIMES | FREE_STACKS;
-        Plan(self.0 & !insertions)
+        Plan(self.0 & !(insertions | COMPLETE))
     }
 
     /// Returns the plan in one word, which is never 0.
@@ -224,6 +228,14 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn removes_simply_unsampled(self) -> bool {
         self.0 & (AWAKE | WATCHES_FREES | SAMPLES) == AWAKE
+    }
+
+    /// Returns whether a small block is removed without a look at its word: this is known to have no
+    /// more than the sizes, and these are prepared.
+    #[inline(always)]
+    pub(crate) fn removes_unseen(self) -> bool {
+        const BITS: u32 = AWAKE | COMPLETE;
+        self.0 & (BITS | WATCHES_FREES | SAMPLES | UNPREPARED) == BITS
     }
 
     /// Returns whether the table is kept, and removals only update it.
@@ -362,6 +374,9 @@ mod tests {
             assert!(!plan.inserts_prepared() || !plan.has_stops() && !plan.has_stacks());
             assert!(!plan.inserts_prepared() || !is_more && !plan.keeps_times());
             assert_eq!(plan.removes_simply_unsampled(), plan.removes_simply() && !plan.samples());
+            let is_simple = plan.removes_simply_unsampled() && is_prepared;
+            assert_eq!(Plan(bits | COMPLETE).removes_unseen(), is_simple);
+            assert!(!plan.removes_unseen());
             let insertion = match () {
                 () if plan.is_observed() => Insertion::Observed,
                 () if !plan.inserts() => Insertion::Nothing,
@@ -393,5 +408,6 @@ mod tests {
     fn without_insertions_freed_blocks_are_still_counted() {
         let plan = Plan::of(Options::default().mode(Mode::Cumulative)).without_inserting();
         assert!(plan.is_awake() && plan.counts_freed() && !plan.inserts() && !plan.has_stacks());
+        assert!(!Plan(AWAKE | COMPLETE).without_inserting().removes_unseen());
     }
 }

@@ -1,9 +1,9 @@
 //! A lock-free radix tree from block address to packed block, and a compact table beside it
 //! (`sampled`).
 //!
-//! The tree has three levels: an array of 8,192 entries (16,384 on aarch64), nodes of 16,384
-//! leaves, and leaves of 1 MiB (`leaf`). All are mapped on first use and never unmapped. A block
-//! marks each further leaf that it extends into, so that it is found from any address inside; the
+//! The tree has three levels: an array of 8,192 entries (16,384 on aarch64), nodes of 2,048 leaves,
+//! and leaves of 8 MiB (`leaf`). All are mapped on first use and never unmapped. A block
+//! marks each further span, 1 MiB, that it extends into, so that it is found from any address inside; the
 //! starts of huge blocks are in a list instead (`huge`).
 //!
 //! Only the owner of a block writes its word: after the allocator returns the block, and before the
@@ -28,10 +28,10 @@ mod tombstones;
 mod tests;
 
 pub(crate) use self::granule::Granule;
-use self::huge::{HUGE_LEAVES, HugeStarts};
+use self::huge::{HUGE_SPANS, HugeStarts};
 use self::leaf::{
-    HEADER, LEAF_BITS, Leaf, OVERLAP, WORDS_PER_PAGE, crosses_leaves, ends_in_leaf, further_leaves,
-    is_touched, store_word, touched_pages, word_index,
+    LEAF_BITS, Leaf, MappedLeaf, SPAN_BITS, WORDS_PER_PAGE, crosses_spans, ends_in_span,
+    further_spans,
 };
 use self::sampled::SampledBlocks;
 use super::packed_block::{Block, PackedBlock, Sizes, SmallBlock};
@@ -47,7 +47,7 @@ const MIDDLE_BITS: u32 = if cfg!(loom) {
 } else if cfg!(miri) {
     6
 } else {
-    14
+    11
 };
 
 /// The bits of an address that choose a node.
@@ -101,13 +101,13 @@ impl Blocks {
 
     /// Inserts a block that the allocator has just returned.
     pub(crate) fn insert(&self, granule: Granule, address: usize, block: Block) {
-        let Some(words) = self.leaf_or_alloc(granule, address) else { return self.count_lost() };
+        let Some(leaf) = self.leaf_or_alloc(granule, address) else { return self.count_lost() };
         let half = granule.is_second_half(address);
-        // A small block lies in one leaf, so that its removal need not ask.
-        let is_in_leaf = !crosses_leaves(address, block.usable);
-        let Some(packed) = self.pack(block, half, is_in_leaf) else { return self.count_lost() };
-        store_word(words, word_index(granule, address), packed.word());
-        if !is_in_leaf {
+        // A small block lies in one span, so that its removal need not ask.
+        let is_in_span = !crosses_spans(address, block.usable);
+        let Some(packed) = self.pack(block, half, is_in_span) else { return self.count_lost() };
+        leaf.store_word(granule, address, packed.word());
+        if !is_in_span {
             self.mark_overlaps(granule, address, block.usable, address);
         }
     }
@@ -125,7 +125,7 @@ impl Blocks {
 
     /// Inserts a block whose word is complete but for the sizes and the half, and returns `true`.
     /// Returns `false` if the leaf is not mapped yet, the block needs a record, or it does not end
-    /// in its leaf. These need [`insert`](Self::insert).
+    /// in its span. These need [`insert`](Self::insert).
     #[inline(always)]
     pub(crate) fn insert_prepared(
         &self,
@@ -135,12 +135,12 @@ impl Blocks {
         word: u64,
     ) -> bool {
         let half = granule.is_second_half(address);
-        // The sizes of a block that ends in its leaf have at most `LEAF_BITS` bits.
-        if let Some(words) = self.leaf(granule, address)
-            && ends_in_leaf(address, usable)
+        // The sizes of a block that ends in its span have at most `SPAN_BITS` bits.
+        if let Some(leaf) = self.leaf(granule, address)
+            && ends_in_span(address, usable)
             && let Some(word) = PackedBlock::with_sizes(word, half, requested, usable)
         {
-            store_word(words, word_index(granule, address), word);
+            leaf.store_word(granule, address, word);
             return true;
         }
         false
@@ -160,8 +160,7 @@ impl Blocks {
         address: usize,
         after: impl FnOnce(Block, bool) -> u64,
     ) -> Option<Block> {
-        let words = self.leaf(granule, address)?;
-        let word = &words[HEADER + word_index(granule, address)];
+        let word = self.word(granule, address)?;
         let packed = PackedBlock::from_word(load_own(word))?;
         if packed.is_second_half() != granule.is_second_half(address) {
             return None;
@@ -173,23 +172,44 @@ impl Blocks {
         if let Sizes::Record(record) = packed.sizes() {
             self.records.free(record);
         }
-        if crosses_leaves(address, block.usable) {
+        if crosses_spans(address, block.usable) {
             self.mark_overlaps(granule, address, block.usable, 0);
         }
         Some(block)
     }
 
     /// Removes a block and returns its usable bytes. Returns `None` for a sampled block and for one
-    /// with a record, as every one that extends into another leaf has: they need
+    /// with a record, as every one that extends into another span has: they need
     /// [`remove`](Self::remove).
     #[inline(always)]
     pub(crate) fn remove_small(&self, granule: Granule, address: usize) -> Option<usize> {
-        let words = self.leaf(granule, address)?;
-        let word = &words[HEADER + word_index(granule, address)];
+        let word = self.word(granule, address)?;
         let usable = PackedBlock::small_size(load_own(word), granule.is_second_half(address))?;
         // Release, as in `remove_with`.
         word.store(0, Release);
         Some(usable)
+    }
+
+    /// Removes a block of these sizes, without a look at its word, and returns `true`. Returns
+    /// `false` and changes nothing if the block may have a record.
+    ///
+    /// The block is in the tree, without a time.
+    #[inline(always)]
+    pub(crate) fn remove_unseen(
+        &self,
+        granule: Granule,
+        address: usize,
+        (requested, usable): (usize, usize),
+    ) -> bool {
+        if let Some(leaf) = self.leaf(granule, address)
+            && ends_in_span(address, usable)
+            && PackedBlock::has_inline_sizes(requested, usable)
+        {
+            // Release, as in `remove_with`.
+            leaf.word(granule, address).store(0, Release);
+            return true;
+        }
+        false
     }
 
     /// Returns whether the table may contain a block at this address. Where few blocks are tracked,
@@ -201,8 +221,7 @@ impl Blocks {
 
     #[inline]
     fn may_hold_in_tree(&self, granule: Granule, address: usize) -> bool {
-        self.leaf(granule, address)
-            .is_some_and(|words| is_touched(words, word_index(granule, address)))
+        self.leaf(granule, address).is_some_and(|leaf| leaf.may_hold(granule, address))
     }
 
     /// Returns the block that starts at this address.
@@ -215,8 +234,7 @@ impl Blocks {
         if !granule.is_start(address) {
             return None;
         }
-        let words = self.leaf(granule, address)?;
-        let found = self.read_word(&words[HEADER + word_index(granule, address)], |_| address)?;
+        let found = self.read_word(self.word(granule, address)?, |_| address)?;
         (found.packed.is_second_half() == granule.is_second_half(address)).then_some(found)
     }
 
@@ -238,7 +256,7 @@ impl Blocks {
     /// Returns the word for a block that starts at this address; `None` if its leaf is not mapped.
     #[inline(always)]
     pub(crate) fn word(&self, granule: Granule, address: usize) -> Option<&'static AtomicU64> {
-        self.leaf(granule, address).map(|words| &words[HEADER + word_index(granule, address)])
+        self.leaf(granule, address).map(|leaf| leaf.word(granule, address))
     }
 
     /// Returns the address of the word for a block at this address, or null if its leaf is not
@@ -265,14 +283,18 @@ impl Blocks {
         sampled.for_each(visit);
     }
 
-    /// Returns the bytes mapped for leaves and sampled blocks whose pages were never touched: these
+    /// Returns the bytes mapped for the tree and for sampled blocks whose pages were never touched: these
     /// are not resident.
     pub(crate) fn untouched_bytes(&self, granule: Granule) -> usize {
-        let in_leaves: usize = self
-            .leaves(granule)
-            .map(|(_, words)| size_of_val(words) - (1 + touched_pages(words).count()) * sys::PAGE)
-            .sum();
-        in_leaves + self.untouched_sampled_bytes()
+        // Pages of a node without a mapped leaf. A leaf is not mapped without a block in it.
+        let leaves_per_page = sys::PAGE / size_of::<Leaf>();
+        let is_untouched = |leaves: &&[Leaf]| !leaves.iter().any(Leaf::is_mapped);
+        let of_node = |(_, node): (usize, &'static [Leaf])| {
+            node.chunks_exact(leaves_per_page).filter(is_untouched).count() * sys::PAGE
+        };
+        let in_nodes: usize = self.nodes().map(of_node).sum();
+        let in_leaves: usize = self.leaves(granule).map(|(_, leaf)| leaf.untouched_bytes()).sum();
+        in_nodes + in_leaves + self.untouched_sampled_bytes()
     }
 
     /// Returns the number of blocks that were not inserted because memory was short.
@@ -283,10 +305,10 @@ impl Blocks {
     /// Calls `visit` for each word on a touched page, with the index of its granule in the address
     /// space.
     fn for_each_word(&self, granule: Granule, mut visit: impl FnMut(usize, &AtomicU64)) {
-        for (base, words) in self.leaves(granule) {
-            for page in touched_pages(words) {
+        for (base, leaf) in self.leaves(granule) {
+            for page in leaf.touched_pages() {
                 let first = page * WORDS_PER_PAGE;
-                let page = &words[HEADER + first..HEADER + first + WORDS_PER_PAGE];
+                let page = &leaf.words[first..first + WORDS_PER_PAGE];
                 for (index, word) in page.iter().enumerate() {
                     visit(base + first + index, word);
                 }
@@ -295,19 +317,19 @@ impl Blocks {
     }
 
     /// Returns the mapped leaves, each with the index of its first granule in the address space.
-    fn leaves(&self, granule: Granule) -> impl Iterator<Item = (usize, &'static [AtomicU64])> {
-        let middles = self
-            .top
-            .iter()
-            .enumerate()
-            .filter_map(|(high, middle)| Some((high, middle.get(1 << MIDDLE_BITS)?)));
-        let leaves = middles.flat_map(|(high, leaves)| {
+    fn leaves(&self, granule: Granule) -> impl Iterator<Item = (usize, MappedLeaf)> {
+        let leaves = self.nodes().flat_map(|(high, leaves)| {
             leaves.iter().enumerate().map(move |(low, leaf)| ((high << MIDDLE_BITS) + low, leaf))
         });
         leaves.filter_map(move |(number, leaf)| {
-            let words = leaf.words.get(HEADER + granule.words())?;
-            Some((number << (LEAF_BITS - granule.shift), words))
+            Some((number << (LEAF_BITS - granule.shift), leaf.get(granule)?))
         })
+    }
+
+    /// Returns the mapped nodes, each with its number.
+    fn nodes(&self) -> impl Iterator<Item = (usize, &'static [Leaf])> {
+        let nodes = self.top.iter().enumerate();
+        nodes.filter_map(|(number, node)| Some((number, node.get(1 << MIDDLE_BITS)?)))
     }
 
     /// Reads the block of a word of the tree that another thread may own.
@@ -351,37 +373,34 @@ impl Blocks {
         block_of(packed, record)
     }
 
-    /// Stores `start` as the overlap of every further leaf that the block extends into: the block's
+    /// Stores `start` as the overlap of every further span that the block extends into: the block's
     /// address, or 0 when the block is removed. Huge blocks go into their list instead.
     #[cold]
     fn mark_overlaps(&self, granule: Granule, address: usize, usable: usize, start: usize) {
         let (address, start) = (sys::untagged(address), sys::untagged(start));
-        let further = further_leaves(address, usable);
-        if further.len() > HUGE_LEAVES {
+        let further = further_spans(address, usable);
+        if further.len() > HUGE_SPANS {
             return if start == 0 { self.huge.remove(address) } else { self.huge.add(start) };
         }
-        for leaf in further {
-            if let Some(words) = self.leaf_or_alloc(granule, leaf << LEAF_BITS) {
-                // Release, with the Acquire in `enclosing`.
-                words[OVERLAP].store(start as u64, Release);
+        for span in further {
+            if let Some(leaf) = self.leaf_or_alloc(granule, span << SPAN_BITS) {
+                leaf.set_overlap(span << SPAN_BITS, start);
             }
         }
     }
 
     #[inline]
-    fn leaf(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
+    fn leaf(&self, granule: Granule, address: usize) -> Option<MappedLeaf> {
         let address = sys::untagged(address);
-        let middle = self.top.get(address >> TOP_SHIFT)?.get(1 << MIDDLE_BITS)?;
-        middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)].words.get(HEADER + granule.words())
+        let node = self.top.get(address >> TOP_SHIFT)?.get(1 << MIDDLE_BITS)?;
+        node[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)].get(granule)
     }
 
     #[inline]
-    fn leaf_or_alloc(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
+    fn leaf_or_alloc(&self, granule: Granule, address: usize) -> Option<MappedLeaf> {
         let address = sys::untagged(address);
-        let middle = self.top.get(address >> TOP_SHIFT)?.get_or_alloc(1 << MIDDLE_BITS)?;
-        middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)]
-            .words
-            .get_or_alloc(HEADER + granule.words())
+        let node = self.top.get(address >> TOP_SHIFT)?.get_or_alloc(1 << MIDDLE_BITS)?;
+        node[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)].get_or_alloc(granule)
     }
 
     #[cold]

@@ -141,7 +141,13 @@ impl PackedBlock {
         let half = if second_half { SECOND_HALF } else { 0 };
         let slop = usable.wrapping_sub(requested);
         let sizes = (usable as u64) << USABLE_SHIFT | (slop as u64) << SLOP_SHIFT;
-        (slop >> SLOP_BITS == 0).then_some(word | half | sizes)
+        PackedBlock::has_inline_sizes(requested, usable).then_some(word | half | sizes)
+    }
+
+    /// Returns whether [`with_sizes`](Self::with_sizes) completes a word with these sizes.
+    #[inline(always)]
+    pub(crate) fn has_inline_sizes(requested: usize, usable: usize) -> bool {
+        usable.wrapping_sub(requested) >> SLOP_BITS == 0
     }
 
     /// Packs a block whose sizes and time are in a record.

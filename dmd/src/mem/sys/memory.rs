@@ -5,7 +5,9 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use super::Current;
+use super::errno::keeping_errno;
 use super::system::System;
+use crate::mem::sync::AtomicU64;
 
 /// The smallest size of a page in bytes. Used for rounding only.
 pub(crate) const PAGE: usize = Current::PAGE;
@@ -71,6 +73,36 @@ pub(crate) fn map_huge(bytes: usize) -> Option<NonNull<u8>> {
     Some(pages)
 }
 
+/// Maps zeroed pages, as [`map`] does. They start at a huge page, if they fill some.
+pub(crate) fn map_aligned(bytes: usize) -> Option<NonNull<u8>> {
+    let pages = map(bytes)?;
+    if bytes % HUGE_PAGE != 0 || pages.addr().get() % HUGE_PAGE == 0 {
+        return Some(pages);
+    }
+    // SAFETY: it is this mapping.
+    unsafe { unmap(pages, bytes) };
+    let pages = map(bytes + HUGE_PAGE)?;
+    let before = pages.addr().get().next_multiple_of(HUGE_PAGE) - pages.addr().get();
+    // SAFETY: all three are parts of this mapping, and only the second is used from here on.
+    unsafe {
+        let start = pages.add(before);
+        if before > 0 {
+            unmap(pages, before);
+        }
+        unmap(start.add(bytes), HUGE_PAGE - before);
+        Some(start)
+    }
+}
+
+/// Replaces the pages of these words by a huge one with the same contents, if the kernel grants it.
+/// Other threads may use the words meanwhile. In hooks: one system call, and `errno` is kept.
+pub(crate) fn replace_by_huge_page(words: &'static [AtomicU64]) -> bool {
+    if cfg!(any(miri, loom)) || size_of_val(words) != HUGE_PAGE {
+        return false;
+    }
+    keeping_errno(|| Current::replace_by_huge_page(NonNull::from(words).cast(), HUGE_PAGE))
+}
+
 /// Advises the kernel to back a mapping with huge pages. If it refuses, the pages stay small.
 fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
     if bytes >= HUGE_PAGE && !cfg!(miri) {
@@ -97,7 +129,7 @@ pub(crate) fn map_at(address: usize, bytes: usize) -> bool {
 ///
 /// # Safety
 ///
-/// The range is a mapping of [`map`] with this many bytes, and is no longer used.
+/// The range is a mapping of [`map`] with this many bytes, or pages of one, and is no longer used.
 pub(crate) unsafe fn unmap(pages: NonNull<u8>, bytes: usize) {
     // SAFETY: this function has the same contract.
     unsafe { libc::munmap(pages.as_ptr().cast(), bytes) };

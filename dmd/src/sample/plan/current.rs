@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
 use super::{
-    AWAKE, C_HEAP, DECIDED, EPOCH, EPOCH_SHIFT, EVENTS, FILTERED, OBSERVED, Plan, TIMES, UNPREPARED,
+    AWAKE, C_HEAP, COMPLETE, DECIDED, EACH, EPOCH, EPOCH_SHIFT, EVENTS, FILTERED, OBSERVED, Plan,
+    TIMES, UNPREPARED,
 };
 use crate::mem::published::Published;
 use crate::sample::options::{Mode, Options, Stacks};
@@ -104,7 +105,11 @@ pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
     update(|before| {
         // Here, so that a plan after `set_unfiltered` never has the bit.
         let filtered = if HAS_UNFILTERED.load(Relaxed) { 0 } else { FILTERED };
-        Plan(plan.0 | filtered | before.0 & (EVENTS | OBSERVED | UNPREPARED | C_HEAP))
+        let is_complete = before.0 & (DECIDED | COMPLETE) != DECIDED
+            && plan.0 & (EACH | TIMES) == EACH
+            && !before.is_observed();
+        let complete = if is_complete { COMPLETE } else { 0 };
+        Plan(plan.0 | filtered | complete | before.0 & (EVENTS | OBSERVED | UNPREPARED | C_HEAP))
     });
     Ok(())
 }
@@ -188,7 +193,7 @@ pub(crate) fn start_observing(rate: SamplingRate) {
     OBSERVED_RATE.set(rate);
     HAS_UNFILTERED.store(true, Relaxed);
     set_rate(SamplingRate::SUSPENDED);
-    update(|plan| Plan(plan.0 & !FILTERED | DECIDED | AWAKE | OBSERVED));
+    update(|plan| Plan(plan.0 & !(FILTERED | COMPLETE) | DECIDED | AWAKE | OBSERVED));
 }
 
 /// Stops observing single allocations.

@@ -1,6 +1,6 @@
 //! Finds the block that contains an address, from the words before the address.
 
-use super::leaf::{HEADER, LEAF_BITS, OVERLAP, TOUCHED_WORDS, WORDS_PER_PAGE, word_index};
+use super::leaf::{LEAF_BITS, MappedLeaf, SPAN_BITS, WORDS_PER_PAGE, word_index};
 use super::{Blocks, Granule, LiveBlock};
 use crate::mem::sync::AtomicU64;
 use crate::mem::sync::Ordering::{Acquire, Relaxed};
@@ -19,45 +19,37 @@ impl Blocks {
             let found = self.starting_at(granule, start)?;
             (start..start + found.block.usable).contains(&address).then_some(found)
         };
-        let in_leaf = self.leaf(granule, address).and_then(|words| {
-            let nearest = self.nearest(granule, words, address, PackedBlock::from_word);
+        let in_span = self.leaf(granule, address).and_then(|leaf| {
+            let nearest = Self::nearest(granule, leaf, address, PackedBlock::from_word);
             nearest.or_else(|| {
-                // Acquire, with the Release in `mark_overlaps`.
-                let overlapping = usize::try_from(words[OVERLAP].load(Acquire)).ok()?;
+                let overlapping = usize::try_from(leaf.overlap(address)).ok()?;
                 (overlapping != 0).then_some(overlapping)
             })
         });
-        in_leaf
+        in_span
             .and_then(starting_at)
             .or_else(|| self.sampled_around(address).find_map(starting_at))
             .or_else(|| self.huge.iter().find_map(starting_at))
     }
 
-    /// Returns the start of the last block in the leaf that starts at or before `address`. `decode`
+    /// Returns the start of the last block in the address's span that starts at or before `address`. `decode`
     /// decides which words count as blocks.
     pub(super) fn nearest(
-        &self,
         granule: Granule,
-        words: &[AtomicU64],
+        leaf: MappedLeaf,
         address: usize,
         decode: impl Fn(u64) -> Option<PackedBlock>,
     ) -> Option<usize> {
         let last = word_index(granule, address);
-        let touched: u128 = (0..TOUCHED_WORDS)
-            .map(|index| u128::from(words[index].load(Relaxed)) << (64 * index))
-            .sum();
+        let first_page = word_index(granule, address >> SPAN_BITS << SPAN_BITS) / WORDS_PER_PAGE;
         let first_granule = address >> LEAF_BITS << (LEAF_BITS - granule.shift);
         let mut page = last / WORDS_PER_PAGE;
         let mut end = last + 1;
         loop {
             let first = page * WORDS_PER_PAGE;
-            let mut rest = if touched >> page & 1 == 0 {
-                &[][..]
-            } else {
-                &words[HEADER + first..HEADER + end]
-            };
+            let mut rest = if leaf.is_touched(page) { &leaf.words[first..end] } else { &[][..] };
             while let Some((word, before)) = rest.split_last() {
-                // Acquire, with the Release in `store_word`.
+                // Acquire, with the Release in `MappedLeaf::store_word`.
                 if let Some(packed) = decode(word.load(Acquire)) {
                     let index = first_granule + first + before.len();
                     let start = granule.start(index, packed.is_second_half());
@@ -67,8 +59,11 @@ impl Blocks {
                 }
                 rest = without_empty_end(before);
             }
+            if page == first_page {
+                return None;
+            }
             end = first;
-            page = page.checked_sub(1)?;
+            page -= 1;
         }
     }
 }

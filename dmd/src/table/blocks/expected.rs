@@ -2,7 +2,7 @@
 
 use memreport::__private::{ExpectedBlock, prefetch};
 
-use super::leaf::{HEADER, Leaf, word_index};
+use super::leaf::Leaf;
 use super::{Blocks, Granule, LEAF_BITS, MIDDLE_BITS, TOP_SHIFT};
 use crate::mem::sync::Ordering::Acquire;
 use crate::mem::sys;
@@ -24,8 +24,7 @@ impl Blocks {
             for block in blocks.iter().take_while(|block| Node::of(granule, block) == node) {
                 let start = sys::untagged(block.start.get().addr());
                 let leaf = &leaves[start >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)];
-                let words = leaf.words.get(HEADER + granule.words());
-                let word = words.map(|words| &words[HEADER + word_index(granule, start)]);
+                let word = leaf.get(granule).map(|leaf| leaf.word(granule, start));
                 block.set_word(word);
                 prefetch(word.map_or(std::ptr::null(), std::ptr::from_ref).cast());
                 found += 1;

@@ -1,12 +1,12 @@
-//! The starts of huge blocks: these extend into so many leaves that marking each would take long,
+//! The starts of huge blocks: these extend into so many spans that marking each would take long,
 //! and memory for leaves that have no other block.
 
 use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, AtomicUsize, const_fn};
 
-/// The number of further leaves from which on a block is huge: 64 MiB.
-pub(super) const HUGE_LEAVES: usize = if cfg!(loom) { 1 } else { 64 };
+/// The number of further spans from which on a block is huge: 64 MiB.
+pub(super) const HUGE_SPANS: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// The starts of the huge blocks in the table, in no order. There are few of them.
 pub(super) struct HugeStarts {

@@ -1,17 +1,20 @@
-//! Leaves of the radix tree: one word for each granule of 1 MiB of address space.
+//! Leaves of the radix tree: one word for each granule of 8 MiB of address space.
 //!
-//! ```text
-//! words 0-1    bitmap of touched pages: only these are read, so the others stay non-resident
-//! word 2       overlap: start of the block that covers the leaf's beginning from below, or 0
-//! HEADER..     one word for each granule
-//! ```
+//! A leaf's words have a mapping of their own, which is made when a block first starts in the leaf
+//! or extends into it. Beside their address stand the pages of words that are in use, so that the
+//! others are never read, and never become resident; and for each *span*, 1 MiB of addresses, the
+//! block that extends into it from below. A block that lies in one span needs no mark.
+//!
+//! The words of 4 or 8 MiB of blocks fill a huge page. When half of its small pages are in use, the
+//! kernel is asked to replace them by a huge one: a word is mostly not in the cache, and then the
+//! translation of its address is not either.
 
 use std::ops::Range;
 
 use super::granule::Granule;
 use crate::mem::lazy_slice::LazySlice;
-use crate::mem::sync::AtomicU64;
-use crate::mem::sync::Ordering::{Relaxed, Release};
+use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::mem::sync::{AtomicU32, AtomicU64};
 use crate::mem::sys;
 
 /// The bits of an address within a leaf. Under loom the whole table has two leaves of four
@@ -22,93 +25,200 @@ pub(super) const LEAF_BITS: u32 = if cfg!(loom) {
 } else if cfg!(miri) {
     14
 } else {
-    20
+    23
 };
+
+/// The bits of an address within a span.
+pub(super) const SPAN_BITS: u32 = if cfg!(any(loom, miri)) { LEAF_BITS } else { 20 };
+
+/// The number of spans in a leaf.
+const SPANS: usize = 1 << (LEAF_BITS - SPAN_BITS);
 
 /// The words in one page: the unit of the bitmap of touched pages.
 pub(super) const WORDS_PER_PAGE: usize =
     if cfg!(loom) { 2 } else { sys::PAGE / size_of::<AtomicU64>() };
 
-/// The words of the bitmap of touched pages.
-pub(super) const TOUCHED_WORDS: usize = 2;
-/// The index of the overlap word.
-pub(super) const OVERLAP: usize = TOUCHED_WORDS;
-/// The number of words before the granules, which begin on a page of their own.
-pub(super) const HEADER: usize = if cfg!(loom) { OVERLAP + 1 } else { WORDS_PER_PAGE };
+/// The words of the bitmap of touched pages, for the smallest granule.
+const TOUCHED_WORDS: usize = (1_usize << (LEAF_BITS - 4)).div_ceil(WORDS_PER_PAGE * 64);
 
-/// A leaf. Its words are mapped when a block first starts in it or extends into it.
-#[repr(transparent)]
+/// The pages in a huge page.
+const PAGES_PER_HUGE_PAGE: usize = sys::HUGE_PAGE / sys::PAGE;
+
+/// The most huge pages that the words of a leaf fill.
+const HUGE_PAGES: usize = if cfg!(any(loom, miri)) { 1 } else { 2 };
+
+/// The number of touched pages from which on the kernel is asked for a huge one. So the words take
+/// at most twice the memory.
+const DENSE: u32 = (PAGES_PER_HUGE_PAGE / 2) as u32;
+
+/// The bit in a number of touched pages that is set once the kernel has replaced them.
+const IS_HUGE: u32 = 1 << 31;
+
+/// A leaf of the tree. Its size is a power of two, so that its address is computed fast.
+#[repr(C, align(256))]
 pub(super) struct Leaf {
-    pub(super) words: LazySlice<AtomicU64>,
+    words: LazySlice<AtomicU64>,
+    /// A bitmap of the pages of words that are in use.
+    touched: [AtomicU64; TOUCHED_WORDS],
+    /// By span: the start of the block that covers its beginning from below, or 0.
+    overlaps: [AtomicU64; SPANS],
+    /// By huge page of words: the number of touched pages, and `IS_HUGE`.
+    touched_counts: [AtomicU32; HUGE_PAGES],
 }
 
 #[expect(unsafe_code, reason = "a null pointer is a leaf that is not mapped yet")]
-// SAFETY: all zeros is an empty `LazySlice`, which has no destructor.
+// SAFETY: all zeros is an empty `LazySlice`, which has no destructor, and atomics that are 0.
 unsafe impl crate::mem::lazy_slice::Zeroed for Leaf {
     #[cfg(loom)]
     fn zero() -> Self {
-        Leaf { words: LazySlice::new() }
+        Leaf {
+            words: LazySlice::new(),
+            touched: std::array::from_fn(|_| AtomicU64::new(0)),
+            overlaps: std::array::from_fn(|_| AtomicU64::new(0)),
+            touched_counts: std::array::from_fn(|_| AtomicU32::new(0)),
+        }
     }
 }
 
-/// Stores the word of a live block.
-#[inline(always)]
-pub(super) fn store_word(words: &[AtomicU64], index: usize, word: u64) {
-    // Release, with the Acquire in `Blocks::read_word`: a record is written before the word that
-    // names it.
-    words[HEADER + index].store(word, Release);
-    if !is_touched(words, index) {
-        mark_touched(words, index);
+/// A leaf with its words.
+#[derive(Clone, Copy)]
+pub(super) struct MappedLeaf {
+    leaf: &'static Leaf,
+    pub(super) words: &'static [AtomicU64],
+}
+
+impl Leaf {
+    /// Returns the leaf, if its words are mapped.
+    #[inline(always)]
+    pub(super) fn get(&'static self, granule: Granule) -> Option<MappedLeaf> {
+        Some(MappedLeaf { leaf: self, words: self.words.get(granule.words())? })
+    }
+
+    /// Returns the leaf, and maps its words if necessary. Returns `None` when memory is short.
+    #[inline]
+    pub(super) fn get_or_alloc(&'static self, granule: Granule) -> Option<MappedLeaf> {
+        Some(MappedLeaf { leaf: self, words: self.words.get_or_alloc_aligned(granule.words())? })
+    }
+
+    /// Returns whether the words are mapped.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.words.is_mapped()
     }
 }
 
-/// Returns whether the last byte of a block, and the byte after it, are in the same leaf as the
-/// first. Its usable bytes are then fewer than a leaf has.
-#[inline(always)]
-pub(super) fn ends_in_leaf(address: usize, usable: usize) -> bool {
-    (address & ((1 << LEAF_BITS) - 1)) + usable < 1 << LEAF_BITS
+impl MappedLeaf {
+    /// Returns the word for a block at this address.
+    #[inline(always)]
+    pub(super) fn word(self, granule: Granule, address: usize) -> &'static AtomicU64 {
+        &self.words[word_index(granule, address)]
+    }
+
+    /// Stores the word of a live block at this address.
+    #[inline(always)]
+    pub(super) fn store_word(self, granule: Granule, address: usize, word: u64) {
+        // Release, with the Acquire in `Blocks::read_word`: a record is written before the word
+        // that names it.
+        self.word(granule, address).store(word, Release);
+        let page = word_index(granule, address) / WORDS_PER_PAGE;
+        if !self.is_touched(page) {
+            self.mark_touched(page);
+        }
+    }
+
+    /// Returns whether a page of words is in use.
+    #[inline(always)]
+    pub(super) fn is_touched(self, page: usize) -> bool {
+        // Relaxed: the thread that frees a block received it after its insertion, so it sees the
+        // bit. A thread that inserts one sets it again at worst.
+        self.leaf.touched[page / 64].load(Relaxed) >> (page % 64) & 1 != 0
+    }
+
+    /// Returns whether a block at this address may be among the words.
+    #[inline]
+    pub(super) fn may_hold(self, granule: Granule, address: usize) -> bool {
+        self.is_touched(word_index(granule, address) / WORDS_PER_PAGE)
+    }
+
+    /// Marks a page of words as touched. Pages that are never touched are never read, and so never
+    /// become resident.
+    #[cold]
+    #[inline(never)]
+    fn mark_touched(self, page: usize) {
+        // Relaxed: a bit is never cleared. A reader on another thread may miss a block that is
+        // being inserted.
+        let bit = 1 << (page % 64);
+        let before = self.leaf.touched[page / 64].fetch_or(bit, Relaxed);
+        if before & bit == 0 {
+            self.count_touched(page / PAGES_PER_HUGE_PAGE);
+        }
+    }
+
+    /// Counts a touched page of a huge one, and asks for the huge one if it is time.
+    fn count_touched(self, huge_page: usize) {
+        const WORDS: usize = PAGES_PER_HUGE_PAGE * WORDS_PER_PAGE;
+        let Some(count) = self.leaf.touched_counts.get(huge_page) else { return };
+        // Relaxed: a counter. One thread alone sees the last number before the limit.
+        if count.fetch_add(1, Relaxed) + 1 == DENSE
+            && let Some(words) = self.words.chunks_exact(WORDS).nth(huge_page)
+            && sys::replace_by_huge_page(words)
+        {
+            count.fetch_or(IS_HUGE, Relaxed);
+        }
+    }
+
+    /// Returns the bytes of the words whose pages are not resident.
+    pub(super) fn untouched_bytes(self) -> usize {
+        let touched = |count: u32| match count & IS_HUGE != 0 {
+            true => PAGES_PER_HUGE_PAGE,
+            false => count as usize,
+        };
+        let counts = self.leaf.touched_counts.iter().map(|count| count.load(Relaxed));
+        let touched: usize = counts.map(touched).sum();
+        size_of_val(self.words).saturating_sub(touched * sys::PAGE)
+    }
+
+    /// Returns the touched pages, in ascending order.
+    pub(super) fn touched_pages(self) -> impl Iterator<Item = usize> {
+        let touched: [u64; TOUCHED_WORDS] =
+            std::array::from_fn(|index| self.leaf.touched[index].load(Relaxed));
+        (0..TOUCHED_WORDS * 64).filter(move |page| touched[page / 64] >> (page % 64) & 1 != 0)
+    }
+
+    /// Returns the start of the block that covers the beginning of this address's span from below;
+    /// 0 if there is none.
+    pub(super) fn overlap(self, address: usize) -> u64 {
+        // Acquire, with the Release in `set_overlap`.
+        self.leaf.overlaps[(address >> SPAN_BITS) % SPANS].load(Acquire)
+    }
+
+    /// Sets the start that [`overlap`](Self::overlap) returns.
+    pub(super) fn set_overlap(self, address: usize, start: usize) {
+        self.leaf.overlaps[(address >> SPAN_BITS) % SPANS].store(start as u64, Release);
+    }
 }
 
-/// Returns whether the last byte of a block is in another leaf than the first. For a block without
-/// bytes the result does not matter: it covers no further leaf.
+/// Returns whether the last byte of a block, and the byte after it, are in the same span as the
+/// first. Its usable bytes are then fewer than a span has.
+#[inline(always)]
+pub(super) fn ends_in_span(address: usize, usable: usize) -> bool {
+    (address & ((1 << SPAN_BITS) - 1)) + usable < 1 << SPAN_BITS
+}
+
+/// Returns whether the last byte of a block is in another span than the first. For a block without
+/// bytes the result does not matter: it covers no further span.
 #[inline]
-pub(super) fn crosses_leaves(address: usize, usable: usize) -> bool {
-    (address & ((1 << LEAF_BITS) - 1)).saturating_add(usable) > 1 << LEAF_BITS
+pub(super) fn crosses_spans(address: usize, usable: usize) -> bool {
+    (address & ((1 << SPAN_BITS) - 1)).saturating_add(usable) > 1 << SPAN_BITS
 }
 
-/// Returns the numbers of the further leaves that a block extends into.
-pub(super) fn further_leaves(address: usize, usable: usize) -> Range<usize> {
-    let (first, end) = (address >> LEAF_BITS, address.saturating_add(usable).saturating_sub(1));
-    first + 1..(end >> LEAF_BITS) + 1
+/// Returns the numbers of the further spans that a block extends into.
+pub(super) fn further_spans(address: usize, usable: usize) -> Range<usize> {
+    let (first, end) = (address >> SPAN_BITS, address.saturating_add(usable).saturating_sub(1));
+    first + 1..(end >> SPAN_BITS) + 1
 }
 
 /// Returns the index of an address's granule in its leaf.
-#[inline]
+#[inline(always)]
 pub(super) fn word_index(granule: Granule, address: usize) -> usize {
     (address & ((1 << LEAF_BITS) - 1)) >> granule.shift
-}
-
-/// Marks the page of a word as touched. Pages that are never touched are never read, and so never
-/// become resident.
-#[cold]
-#[inline(never)]
-fn mark_touched(words: &[AtomicU64], index: usize) {
-    let page = index / WORDS_PER_PAGE;
-    // Relaxed: a bit is never cleared. A reader on another thread may miss a block that is being
-    // inserted.
-    words[page / 64].fetch_or(1 << (page % 64), Relaxed);
-}
-
-#[inline(always)]
-pub(super) fn is_touched(words: &[AtomicU64], index: usize) -> bool {
-    let page = index / WORDS_PER_PAGE;
-    // Relaxed: the thread that frees a block received it after its insertion, so it sees the bit. A
-    // thread that inserts one sets it again at worst.
-    words[page / 64].load(Relaxed) >> (page % 64) & 1 != 0
-}
-
-/// Returns the touched pages of a leaf, in ascending order.
-pub(super) fn touched_pages(words: &[AtomicU64]) -> impl Iterator<Item = usize> {
-    let touched: [u64; TOUCHED_WORDS] = std::array::from_fn(|index| words[index].load(Relaxed));
-    (0..TOUCHED_WORDS * 64).filter(move |page| touched[page / 64] >> (page % 64) & 1 != 0)
 }

@@ -4,9 +4,9 @@
 //! Read `entry` (a block in two words, and how threads share them), then `levels` (the buckets of
 //! entries) and `filter`, which answers most look-ups. `ascending` visits the starts in order.
 //!
-//! A bucket serves the addresses of some leaves of the tree. So a block is found from any address
-//! inside: its own leaf's bucket has its start, and the bucket of each further leaf an overlap, as
-//! the leaf of the tree has.
+//! A bucket serves the addresses of some spans of the tree. So a block is found from any address
+//! inside: its own span's bucket has its start, and the bucket of each further span an overlap, as
+//! the span of the tree has.
 
 mod entry;
 mod levels;
@@ -22,8 +22,8 @@ use std::ops::Range;
 use self::entry::{Entry, Name};
 use self::filter::Filter;
 use self::levels::Levels;
-use super::leaf::{LEAF_BITS, further_leaves};
-use super::{Blocks, Granule, HUGE_LEAVES, LiveBlock};
+use super::leaf::{SPAN_BITS, further_spans};
+use super::{Blocks, Granule, HUGE_SPANS, LiveBlock};
 use crate::mem::sync::const_fn;
 use crate::mem::sys;
 use crate::table::packed_block::{Block, PackedBlock, Sizes};
@@ -41,15 +41,15 @@ impl SampledBlocks {
         }
     }
 
-    /// Inserts a block that extends into these further leaves. Returns `false` and changes nothing
+    /// Inserts a block that extends into these further spans. Returns `false` and changes nothing
     /// if a bucket is full.
     fn insert(&self, address: usize, packed: PackedBlock, further: Range<usize>) -> bool {
         if address >= sys::ADDRESS_END {
             return false;
         }
-        let mark = |leaf| self.levels.insert(leaf, Name::overlap(leaf), address as u64);
+        let mark = |span| self.levels.insert(span, Name::overlap(span), address as u64);
         let is_inserted = further.clone().all(mark)
-            && self.levels.insert(address >> LEAF_BITS, Name::block(address), packed.word());
+            && self.levels.insert(address >> SPAN_BITS, Name::block(address), packed.word());
         match is_inserted {
             true => self.filter.add(address),
             false => self.remove_overlaps(address, further),
@@ -64,9 +64,9 @@ impl SampledBlocks {
     }
 
     fn remove_overlaps(&self, address: usize, further: Range<usize>) {
-        for leaf in further {
-            let of_leaf = self.levels.entries_of(leaf, Name::overlap(leaf));
-            of_leaf.filter(|entry| entry.word() == address as u64).for_each(Entry::clear);
+        for span in further {
+            let of_span = self.levels.entries_of(span, Name::overlap(span));
+            of_span.filter(|entry| entry.word() == address as u64).for_each(Entry::clear);
         }
     }
 
@@ -80,17 +80,17 @@ impl SampledBlocks {
     /// inherited from a thread which was forking or forked, and whose word is 0.
     fn entries_at(&self, address: usize) -> impl Iterator<Item = Entry> {
         let may_hold = self.may_hold(address);
-        let at = || self.levels.entries_of(address >> LEAF_BITS, Name::block(address));
+        let at = || self.levels.entries_of(address >> SPAN_BITS, Name::block(address));
         may_hold.then(at).into_iter().flatten()
     }
 
     /// Returns the starts of blocks that may contain this address.
     fn starts_around(&self, address: usize) -> impl Iterator<Item = usize> {
-        let leaf = address >> LEAF_BITS;
-        self.levels.entries_around(leaf).filter_map(move |entry| {
-            match entry.name() == Name::overlap(leaf) {
+        let span = address >> SPAN_BITS;
+        self.levels.entries_around(span).filter_map(move |entry| {
+            match entry.name() == Name::overlap(span) {
                 true => usize::try_from(entry.word()).ok(),
-                false => entry.name().block_address().filter(|start| start >> LEAF_BITS == leaf),
+                false => entry.name().block_address().filter(|start| start >> SPAN_BITS == span),
             }
             .filter(|start| *start != 0 && *start <= address)
         })
@@ -104,8 +104,8 @@ impl Blocks {
         let address = sys::untagged(address);
         let half = granule.is_second_half(address);
         let Some(packed) = self.pack(block, half, true) else { return false };
-        let further = further_leaves(address, block.usable);
-        let is_huge = further.len() > HUGE_LEAVES;
+        let further = further_spans(address, block.usable);
+        let is_huge = further.len() > HUGE_SPANS;
         let marked = if is_huge { 0..0 } else { further };
         let is_inserted = self.sampled.insert(address, packed, marked);
         match packed.sizes() {
@@ -131,8 +131,8 @@ impl Blocks {
         if let Sizes::Record(record) = packed.sizes() {
             self.records.free(record);
         }
-        let further = further_leaves(address, block.usable);
-        if further.len() > HUGE_LEAVES {
+        let further = further_spans(address, block.usable);
+        if further.len() > HUGE_SPANS {
             self.huge.remove(address);
             self.sampled.forget(address, 0..0);
         } else {

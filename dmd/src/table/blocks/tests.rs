@@ -57,20 +57,20 @@ fn blocks_are_found_by_start_and_by_any_address_inside() {
 
 #[test]
 fn a_huge_block_is_found_from_its_far_end() {
-    for leaves in [1, HUGE_LEAVES, HUGE_LEAVES + 1, 16 << 10] {
-        is_found_from_its_far_end(leaves);
+    for spans in [1, HUGE_SPANS, HUGE_SPANS + 1, 16 << 10] {
+        is_found_from_its_far_end(spans);
     }
 }
 
-fn is_found_from_its_far_end(leaves: usize) {
+fn is_found_from_its_far_end(spans: usize) {
     let blocks = Box::new(Blocks::new());
-    let (start, size) = (BASE + 0x10, leaves << LEAF_BITS);
+    let (start, size) = (BASE + 0x10, spans << SPAN_BITS);
     blocks.insert(GLIBC, start, block(size, size + 4000));
     let enclosing =
         |address| blocks.enclosing(GLIBC, address).map(|found| (found.start, found.block.usable));
     assert_eq!(enclosing(start + size), Some((start, size + 4000)));
     assert_eq!(enclosing(start + size + 4000), None);
-    assert!(blocks.leaves(GLIBC).count() <= HUGE_LEAVES + 1, "{leaves}");
+    assert!(blocks.leaves(GLIBC).count() <= HUGE_SPANS + 1, "{spans}");
     assert_eq!(blocks.remove(GLIBC, start), Some(block(size, size + 4000)));
     assert_eq!(enclosing(start + size), None);
     assert_eq!(enclosing(start), None);
@@ -122,7 +122,7 @@ fn ageing_loses_the_race_against_the_owner() {
 fn a_small_block_is_removed_with_its_size_and_others_are_left() {
     let blocks = Box::new(Blocks::new());
     let [small, large] = [BASE + 0x1000, BASE + 0x2000];
-    let across = BASE + (1 << LEAF_BITS) - 0x20;
+    let across = BASE + (1 << SPAN_BITS) - 0x20;
     blocks.insert(GLIBC, small, block(100, 104));
     blocks.insert(GLIBC, large, block(2 << 20, 2 << 20));
     blocks.insert(GLIBC, across, block(0x40, 0x48));
@@ -137,14 +137,15 @@ fn a_small_block_is_removed_with_its_size_and_others_are_left() {
 #[cfg_attr(miri, ignore = "a leaf has less than three pages there")]
 fn pages_of_leaves_without_blocks_are_not_resident() {
     let blocks = Box::new(Blocks::new());
-    let leaf = (HEADER + GLIBC.words()) * size_of::<u64>();
+    let words = GLIBC.words() * size_of::<u64>();
+    let node = (size_of::<Leaf>() << MIDDLE_BITS) - sys::PAGE;
     assert_eq!(blocks.untouched_bytes(GLIBC), 0);
     blocks.insert(GLIBC, BASE, block(8, 24));
     blocks.insert(GLIBC, BASE + 0x40, block(8, 24));
-    assert_eq!(blocks.untouched_bytes(GLIBC), leaf - 2 * sys::PAGE);
+    assert_eq!(blocks.untouched_bytes(GLIBC), node + words - sys::PAGE);
     // The word of this block is on another page.
     blocks.insert(GLIBC, BASE + GLIBC.bytes() * WORDS_PER_PAGE, block(8, 24));
-    assert_eq!(blocks.untouched_bytes(GLIBC), leaf - 3 * sys::PAGE);
+    assert_eq!(blocks.untouched_bytes(GLIBC), node + words - 2 * sys::PAGE);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 //! While single allocations are observed, a look-up must tell a freed block from an unsampled one
 //! and from memory that was never tracked. A tombstone stays until the next block at its address.
 
-use super::leaf::{store_word, word_index};
 use super::{Blocks, Granule};
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::load_own;
@@ -29,9 +28,9 @@ impl Blocks {
         }
         removed.or_else(|| {
             let block = self.remove_sampled(address)?;
-            if let Some(words) = self.leaf_or_alloc(granule, address) {
+            if let Some(leaf) = self.leaf_or_alloc(granule, address) {
                 let word = freed(block, granule.is_second_half(address));
-                store_word(words, word_index(granule, address), word);
+                leaf.store_word(granule, address, word);
             }
             Some(block)
         })
@@ -62,12 +61,12 @@ impl Blocks {
 
     /// Returns the tombstone of the block that contained this address.
     pub(crate) fn tombstone_at(&self, granule: Granule, address: usize) -> Option<Tombstone> {
-        let words = self.leaf(granule, address)?;
+        let leaf = self.leaf(granule, address)?;
         let decode = |word| {
             PackedBlock::from_word(word)
                 .or_else(|| PackedBlock::tombstone(word).map(|(packed, _)| packed))
         };
-        let start = self.nearest(granule, words, address, decode)?;
+        let start = Self::nearest(granule, leaf, address, decode)?;
         // Read again: a block may have been inserted there. Acquire, with the Release of the stores
         // above.
         let (packed, tombstone) = PackedBlock::tombstone(self.word(granule, start)?.load(Acquire))?;

@@ -3,7 +3,7 @@
 //! ```text
 //! key   bits 0-47    the name: what the entry is for; 0 in a free entry
 //!       bits 48-63   the version: how often the entry was used
-//! word               a block's packed word, or the start of the block that overlaps a leaf;
+//! word               a block's packed word, or the start of the block that overlaps a span;
 //!                    0 in a free entry
 //! ```
 //!
@@ -35,9 +35,9 @@ impl Name {
         Name(address as u64 & NAME & !OVERLAP)
     }
 
-    /// Returns the name of the overlap of a leaf, by the number of the leaf.
-    pub(super) fn overlap(leaf: usize) -> Self {
-        Name((leaf as u64) << 1 & NAME | OVERLAP)
+    /// Returns the name of the overlap of a span, by the number of the span.
+    pub(super) fn overlap(span: usize) -> Self {
+        Name((span as u64) << 1 & NAME | OVERLAP)
     }
 
     /// Returns the address of a block; `None` for an overlap.

@@ -87,12 +87,12 @@ impl Levels {
         }
     }
 
-    /// Inserts an entry into a bucket of this leaf. Returns `false` if they are full, or memory is
+    /// Inserts an entry into a bucket of this span. Returns `false` if they are full, or memory is
     /// short.
-    pub(super) fn insert(&self, leaf: usize, name: Name, word: u64) -> bool {
+    pub(super) fn insert(&self, span: usize, name: Name, word: u64) -> bool {
         for (level, entries) in self.levels.iter().enumerate() {
             let Some(entries) = entries.get_or_alloc(length(level)) else { return false };
-            let bucket = Bucket::of(level, entries, leaf);
+            let bucket = Bucket::of(level, entries, span);
             if bucket.words.iter().any(|words| Entry::insert(words, name, word)) {
                 self.mark_touched(bucket.page);
                 return true;
@@ -101,16 +101,16 @@ impl Levels {
         false
     }
 
-    /// Returns the entries in the buckets of a leaf, some of which may be for other leaves.
-    pub(super) fn entries_around(&self, leaf: usize) -> impl Iterator<Item = Entry> {
-        let buckets = self.mapped().map(move |(level, entries)| Bucket::of(level, entries, leaf));
+    /// Returns the entries in the buckets of a span, some of which may be for other spans.
+    pub(super) fn entries_around(&self, span: usize) -> impl Iterator<Item = Entry> {
+        let buckets = self.mapped().map(move |(level, entries)| Bucket::of(level, entries, span));
         let touched = buckets.filter(|bucket| self.is_touched(bucket.page));
         touched.flat_map(|bucket| bucket.words).filter_map(Entry::of)
     }
 
-    /// Returns the entries of this name. They are in the buckets of this leaf.
-    pub(super) fn entries_of(&self, leaf: usize, name: Name) -> impl Iterator<Item = Entry> {
-        self.entries_around(leaf).filter(move |entry| entry.name() == name)
+    /// Returns the entries of this name. They are in the buckets of this span.
+    pub(super) fn entries_of(&self, span: usize, name: Name) -> impl Iterator<Item = Entry> {
+        self.entries_around(span).filter(move |entry| entry.name() == name)
     }
 
     /// Returns all entries in use.
@@ -154,9 +154,9 @@ impl Levels {
 }
 
 impl Bucket {
-    fn of(level: usize, entries: &'static [Words], leaf: usize) -> Self {
-        // Fibonacci hashing, which spreads neighbouring leaves evenly.
-        let hash = (leaf as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn of(level: usize, entries: &'static [Words], span: usize) -> Self {
+        // Fibonacci hashing, which spreads neighbouring spans evenly.
+        let hash = (span as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bits = bucket_bits(level);
         let bucket = hash.checked_shr(u64::BITS - bits).unwrap_or(0);
         let first = usize::try_from(bucket).unwrap_or(0) * BUCKET;

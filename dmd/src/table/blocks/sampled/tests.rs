@@ -13,10 +13,10 @@ use crate::table::packed_block::{SiteId, Tombstone};
 
 const GLIBC: Granule = Granule::OF_32;
 const BASE: usize = if cfg!(miri) { 0x2000_0000 } else { 0x7f00_0000_0000 };
-const LEAF: usize = 1 << LEAF_BITS;
+const SPAN: usize = 1 << SPAN_BITS;
 
-/// The entries that the buckets of one leaf have.
-const OF_LEAF: usize = BUCKET * LEVELS;
+/// The entries that the buckets of one span have.
+const OF_SPAN: usize = BUCKET * LEVELS;
 
 fn block(requested: usize) -> Block {
     let (site, rate) = (SiteId::from_number(7), SamplingRate::EVERY);
@@ -60,7 +60,7 @@ fn insert(blocks: &Blocks, address: usize, new: Block) -> bool {
     is_in_compact
 }
 
-/// The blocks of a random test, by their places: each place has 4 leaves of addresses.
+/// The blocks of a random test, by their places: each place has 4 spans of addresses.
 fn compare(blocks: &Blocks, model: &BTreeMap<usize, usize>, random: &mut Random) {
     let expected: Vec<_> = model.iter().map(|(start, size)| (*start, *size)).collect();
     assert_eq!(all(blocks), expected);
@@ -80,17 +80,17 @@ fn blocks_are_found_as_in_a_map_whichever_table_they_are_in() {
     let (mut model, mut random) = (BTreeMap::new(), Random(88_172_645_463_325_252));
     let mut in_compact = 0;
     for turn in 0..TURNS {
-        let place = BASE + random.below(PLACES) * 4 * LEAF;
-        // At most a few kilobytes, or across some leaves.
+        let place = BASE + random.below(PLACES) * 4 * SPAN;
+        // At most a few kilobytes, or across some spans.
         let size =
-            16 + if random.below(4) == 0 { random.below(3 * LEAF) } else { random.below(4000) };
-        let previous = model.range(place..place + 4 * LEAF).next().map(|(start, _)| *start);
+            16 + if random.below(4) == 0 { random.below(3 * SPAN) } else { random.below(4000) };
+        let previous = model.range(place..place + 4 * SPAN).next().map(|(start, _)| *start);
         if let Some(start) = previous {
             let size = model.remove(&start).unwrap();
             assert_eq!(blocks.remove(GLIBC, start), Some(block(size)), "{turn}");
             assert_eq!(blocks.remove(GLIBC, start), None, "{turn}");
         } else {
-            let start = place + random.below(LEAF / 64) * 32 + 16;
+            let start = place + random.below(SPAN / 64) * 32 + 16;
             if random.below(3) == 0 {
                 blocks.insert(GLIBC, start, block(size));
             } else {
@@ -114,7 +114,7 @@ fn blocks_are_found_as_in_a_map_whichever_table_they_are_in() {
 #[cfg_attr(miri, ignore = "too many blocks")]
 fn memory_is_that_of_the_live_sample_however_many_blocks_there_were() {
     const LIVE: usize = 500;
-    const LEAVES: usize = 256;
+    const SPANS: usize = 256;
     let blocks = Box::new(Blocks::new());
     let (mut live, mut random) = (vec![0; LIVE], Random(362_436_069));
     for turn in 0..200_000 {
@@ -123,7 +123,7 @@ fn memory_is_that_of_the_live_sample_however_many_blocks_there_were() {
             assert!(blocks.remove(GLIBC, *place).is_some());
         }
         // Each has a granule of its own among all that there are.
-        *place = BASE + (random.below(LEAVES * LEAF / 32 / LIVE) * LIVE + turn % LIVE) * 32 + 16;
+        *place = BASE + (random.below(SPANS * SPAN / 32 / LIVE) * LIVE + turn % LIVE) * 32 + 16;
         assert!(insert(&blocks, *place, block(24)), "{turn}");
     }
     assert_eq!(blocks.leaves(GLIBC).count(), 0);
@@ -137,18 +137,18 @@ fn memory_is_that_of_the_live_sample_however_many_blocks_there_were() {
 fn blocks_that_find_their_buckets_full_are_in_the_tree() {
     let blocks = Box::new(Blocks::new());
     let start = |index| BASE + 0x1000 + index * 64;
-    for index in 0..OF_LEAF + 10 {
-        assert_eq!(insert(&blocks, start(index), block(24)), index < OF_LEAF, "{index}");
+    for index in 0..OF_SPAN + 10 {
+        assert_eq!(insert(&blocks, start(index), block(24)), index < OF_SPAN, "{index}");
     }
-    let expected: Vec<_> = (0..OF_LEAF + 10).map(|index| (start(index), 24)).collect();
+    let expected: Vec<_> = (0..OF_SPAN + 10).map(|index| (start(index), 24)).collect();
     assert_eq!(all(&blocks), expected);
-    // A block that extends into that leaf has no place for its overlap there, and leaves none in
-    // the leaf before.
-    let (across, size) = (BASE - LEAF - 64, LEAF + 64 + 0x800);
+    // A block that extends into that span has no place for its overlap there, and leaves none in
+    // the span before.
+    let (across, size) = (BASE - SPAN - 64, SPAN + 64 + 0x800);
     assert!(!insert(&blocks, across, block(size)));
-    assert_eq!(enclosing(&blocks, BASE - LEAF), Some(across));
-    assert_eq!(blocks.sampled.levels.entries().count(), OF_LEAF);
-    for index in 0..OF_LEAF + 10 {
+    assert_eq!(enclosing(&blocks, BASE - SPAN), Some(across));
+    assert_eq!(blocks.sampled.levels.entries().count(), OF_SPAN);
+    for index in 0..OF_SPAN + 10 {
         assert_eq!(blocks.remove(GLIBC, start(index)), Some(block(24)));
     }
     assert_eq!(blocks.remove(GLIBC, across), Some(block(size)));
@@ -158,13 +158,13 @@ fn blocks_that_find_their_buckets_full_are_in_the_tree() {
 
 #[test]
 fn large_and_huge_blocks_are_found_from_their_far_end() {
-    for leaves in [0, 1, HUGE_LEAVES, HUGE_LEAVES + 1, 16 << 10] {
+    for spans in [0, 1, HUGE_SPANS, HUGE_SPANS + 1, 16 << 10] {
         let blocks = Box::new(Blocks::new());
-        let (start, size) = (BASE + LEAF - 0x10, leaves * LEAF + 0x20);
-        assert!(insert(&blocks, start, block(size)), "{leaves}");
-        assert_eq!(enclosing(&blocks, start + size + 7), Some(start), "{leaves}");
-        assert_eq!(enclosing(&blocks, start + size + 8), None, "{leaves}");
-        assert!(blocks.sampled.levels.entries().count() <= HUGE_LEAVES + 1, "{leaves}");
+        let (start, size) = (BASE + SPAN - 0x10, spans * SPAN + 0x20);
+        assert!(insert(&blocks, start, block(size)), "{spans}");
+        assert_eq!(enclosing(&blocks, start + size + 7), Some(start), "{spans}");
+        assert_eq!(enclosing(&blocks, start + size + 8), None, "{spans}");
+        assert!(blocks.sampled.levels.entries().count() <= HUGE_SPANS + 1, "{spans}");
         assert_eq!(blocks.leaves(GLIBC).count(), 0);
         assert_eq!(blocks.remove(GLIBC, start), Some(block(size)));
         assert_eq!(enclosing(&blocks, start + size), None);
@@ -201,7 +201,7 @@ fn a_sampled_block_leaves_a_tombstone_while_allocations_are_observed() {
 fn without_memory_a_sampled_block_is_lost_and_counted() {
     let blocks = Box::new(Blocks::new());
     shortage::run(|| assert!(!insert(&blocks, BASE, block(100))));
-    shortage::run(|| assert!(!insert(&blocks, BASE, block(LEAF))));
+    shortage::run(|| assert!(!insert(&blocks, BASE, block(SPAN))));
     assert_eq!((blocks.lost(), all(&blocks)), (2, vec![]));
     assert!(!insert(&blocks, sys::ADDRESS_END, block(100)));
     assert_eq!(blocks.lost(), 3);
@@ -240,12 +240,12 @@ fn only_sampled_blocks_of_the_reused_epoch_are_aged() {
     let blocks = Box::new(Blocks::new());
     let second = Epoch::FIRST.next();
     insert(&blocks, 0x1000, block(24));
-    insert(&blocks, 0x2000, Block { epoch: second, ..block(LEAF) });
+    insert(&blocks, 0x2000, Block { epoch: second, ..block(SPAN) });
     blocks.age(GLIBC, Epoch::FIRST, |_| {});
     let mut epochs = Vec::new();
     blocks.for_each(GLIBC, |found| epochs.push(found.block.epoch));
     assert_eq!(epochs, [Epoch::from_number(0), second]);
-    assert_eq!(enclosing(&blocks, 0x2000 + LEAF), Some(0x2000), "its overlap is no block");
+    assert_eq!(enclosing(&blocks, 0x2000 + SPAN), Some(0x2000), "its overlap is no block");
 }
 
 #[test]
