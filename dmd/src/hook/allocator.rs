@@ -38,26 +38,6 @@ pub struct Dmd<A> {
 /// The largest alignment of the fast functions. Inner allocators have other functions above it.
 const USUAL_ALIGN: usize = 16;
 
-/// Returns the address, which the compiler does not see to be the same. Otherwise a caller of a
-/// function that returns its argument would keep the argument instead, and save registers for the
-/// call.
-#[inline(always)]
-pub(super) fn opaque(address: *mut u8) -> *mut u8 {
-    #[cfg(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        let same: *mut u8;
-        #[expect(clippy::pointers_in_nomem_asm_block, reason = "there is no instruction")]
-        // SAFETY: no instruction, and the register keeps its value.
-        unsafe {
-            std::arch::asm!("/* {} */", inout(reg) address => same,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        same
-    }
-    #[cfg(not(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    address
-}
-
 /// A change of a block's size, in layouts of the program.
 #[derive(Clone, Copy)]
 struct Resize {

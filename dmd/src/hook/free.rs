@@ -21,7 +21,7 @@ impl<A: UsableSize> Dmd<A> {
     /// # Safety
     ///
     /// The same as `GlobalAlloc::dealloc`. Sizes are prepared.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) unsafe fn free_unseen(address: *mut u8, size: usize, align: usize, this: &Self) {
         // SAFETY: the caller has them from a layout.
         let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
@@ -29,7 +29,7 @@ impl<A: UsableSize> Dmd<A> {
         let usable = unsafe { this.prepared_size(address, layout) };
         // Remove first: once freed, the address may be another thread's new block.
         if let Some(usable) = usable
-            && BLOCKS.remove_unseen(Self::GRANULE, address.addr(), (size, usable))
+            && BLOCKS.remove_unseen(Self::GRANULE, address.addr(), usable)
         {
             // SAFETY: the caller's contract.
             return unsafe { this.count_and_free::<true>(address, layout, usable) };

@@ -3,7 +3,7 @@
 use memreport::__private::{ThreadSlot, allocated as count_allocated};
 use memreport::UsableSize;
 
-use super::allocator::{Dmd, opaque};
+use super::allocator::Dmd;
 use crate::event::events::{Event, record};
 use crate::event::observers;
 use crate::mem::sys;
@@ -104,7 +104,7 @@ impl<A: UsableSize> Dmd<A> {
             Insertion::Timed => Self::insert_timed(plan, address.addr(), requested, usable),
             Insertion::Observed => Self::insert_observed(plan, address.addr(), requested, usable),
         }
-        opaque(address)
+        sys::opaque(address)
     }
 
     /// Inserts a block with its site, and its stack if the plan has stacks, and returns it.
@@ -116,7 +116,7 @@ impl<A: UsableSize> Dmd<A> {
             let word = PackedBlock::without_sizes(new.site, epoch);
             let sizes = (requested, usable);
             if BLOCKS.insert_prepared(Self::GRANULE, address.addr(), sizes, word) {
-                return opaque(address);
+                return sys::opaque(address);
             }
         }
         Self::insert_rarely_with_site(address, requested, usable, plan, new)
@@ -135,7 +135,7 @@ impl<A: UsableSize> Dmd<A> {
         let epoch = Epoch::from_number(plan.epoch());
         let block = Block { requested, usable, site, epoch, rate, time: 0 };
         Self::insert_and_record(plan, address.addr(), block);
-        opaque(address)
+        sys::opaque(address)
     }
 
     /// Inserts a block with its site and the time.
@@ -156,6 +156,10 @@ impl<A: UsableSize> Dmd<A> {
             if plan.is_filtered() {
                 // Before the block is returned to the program: its free does not ask the filter.
                 plan::set_unfiltered();
+            }
+            if plan.is_complete() && !PackedBlock::has_inline_sizes(block.requested, block.usable) {
+                // Before the block is returned to the program: its free looks at the word.
+                plan::set_incomplete();
             }
             BLOCKS.insert(Self::GRANULE, address, block);
         }

@@ -4,9 +4,9 @@ mod current;
 
 pub(crate) use self::current::{
     begin, gap_limit, has_every_block, has_gaps, mode, observed_rate, options, own_probability,
-    plan, sampled_probability, set_asleep, set_c_heap, set_epoch, set_prepared, set_unfiltered,
-    set_unknown_gap, shows_stats, start_events, start_observing, state, stop_events,
-    stop_inserting, stop_observing,
+    plan, sampled_probability, set_asleep, set_c_heap, set_epoch, set_incomplete, set_prepared,
+    set_unfiltered, set_unknown_gap, shows_stats, start_events, start_observing, state,
+    stop_events, stop_inserting, stop_observing,
 };
 use super::options::{Mode, Options, Stacks};
 
@@ -31,7 +31,7 @@ use super::options::{Mode, Options, Stacks};
 /// `UNPREPARED` is cleared once `$DMD` was read, if at all. `FILTERED` is set from a profile on,
 /// unless the process has ever inserted other blocks than sampled ones, or more sampled blocks than
 /// the compact table has space for. `COMPLETE` is set from the first block of the process on, as long
-/// as every new block is inserted without a time.
+/// as every new block is inserted without a time, and its slop fits into a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u32);
 
@@ -69,8 +69,11 @@ const FILTERED: u32 = 1 << 13;
 /// from the first block on.
 const C_HEAP: u32 = 1 << 14;
 
-/// Every live block is in the tree, and its word has its sizes if these fit.
+/// Every live block is in the tree. Its word has its sizes, unless it extends into another span.
 const COMPLETE: u32 = 1 << 15;
+
+/// Removals do not look at the words of small blocks: one bit to test.
+const REMOVES_UNSEEN: u32 = 1 << 16;
 
 /// The number of the current epoch, from 1 to 3.
 const EPOCH: u32 = 3 << EPOCH_SHIFT;
@@ -234,8 +237,22 @@ impl Plan {
     /// more than the sizes, and these are prepared.
     #[inline(always)]
     pub(crate) fn removes_unseen(self) -> bool {
+        self.has(REMOVES_UNSEEN)
+    }
+
+    /// Returns whether every live block is in the tree, and its word has its sizes unless it extends
+    /// into another span.
+    #[inline(always)]
+    pub(crate) fn is_complete(self) -> bool {
+        self.has(COMPLETE)
+    }
+
+    /// Returns the plan with the bits that follow from others.
+    fn derived(self) -> Plan {
         const BITS: u32 = AWAKE | COMPLETE;
-        self.0 & (BITS | WATCHES_FREES | SAMPLES | UNPREPARED) == BITS
+        let is_unseen = self.0 & (BITS | WATCHES_FREES | SAMPLES | UNPREPARED) == BITS;
+        let unseen = if is_unseen { REMOVES_UNSEEN } else { 0 };
+        Plan(self.0 & !REMOVES_UNSEEN | unseen)
     }
 
     /// Returns whether the table is kept, and removals only update it.
@@ -375,8 +392,8 @@ mod tests {
             assert!(!plan.inserts_prepared() || !is_more && !plan.keeps_times());
             assert_eq!(plan.removes_simply_unsampled(), plan.removes_simply() && !plan.samples());
             let is_simple = plan.removes_simply_unsampled() && is_prepared;
-            assert_eq!(Plan(bits | COMPLETE).removes_unseen(), is_simple);
-            assert!(!plan.removes_unseen());
+            assert_eq!(Plan(bits | COMPLETE).derived().removes_unseen(), is_simple);
+            assert!(!Plan(bits | REMOVES_UNSEEN).derived().removes_unseen());
             let insertion = match () {
                 () if plan.is_observed() => Insertion::Observed,
                 () if !plan.inserts() => Insertion::Nothing,
@@ -398,6 +415,7 @@ mod tests {
             (FREE_STACKS, Plan::has_free_stacks),
             (EACH, Plan::inserts_all),
             (FILTERED, Plan::is_filtered),
+            (COMPLETE, Plan::is_complete),
             (DECIDED, Plan::is_decided),
         ] {
             assert!(has(Plan(bit)) && !has(Plan(!bit)), "{bit:b}");
@@ -408,6 +426,8 @@ mod tests {
     fn without_insertions_freed_blocks_are_still_counted() {
         let plan = Plan::of(Options::default().mode(Mode::Cumulative)).without_inserting();
         assert!(plan.is_awake() && plan.counts_freed() && !plan.inserts() && !plan.has_stacks());
-        assert!(!Plan(AWAKE | COMPLETE).without_inserting().removes_unseen());
+        let complete = Plan(AWAKE | COMPLETE);
+        assert!(complete.derived().removes_unseen());
+        assert!(!complete.without_inserting().derived().removes_unseen());
     }
 }

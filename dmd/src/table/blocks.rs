@@ -28,10 +28,12 @@ mod tombstones;
 mod tests;
 
 pub(crate) use self::granule::Granule;
+use std::ptr;
+
 use self::huge::{HUGE_SPANS, HugeStarts};
 use self::leaf::{
-    LEAF_BITS, Leaf, MappedLeaf, SPAN_BITS, WORDS_PER_PAGE, crosses_spans, ends_in_span,
-    further_spans,
+    LEAF_BITS, MIDDLE_BITS, MappedLeaf, Node, SPAN_BITS, WORDS_PER_PAGE, crosses_spans,
+    ends_in_span, further_spans,
 };
 use self::sampled::SampledBlocks;
 use super::packed_block::{Block, PackedBlock, Sizes, SmallBlock};
@@ -40,15 +42,6 @@ use crate::mem::lazy_slice::LazySlice;
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, AtomicUsize, array_of, const_fn, load_own};
 use crate::mem::sys;
-
-/// The bits of an address that choose a leaf in its node.
-const MIDDLE_BITS: u32 = if cfg!(loom) {
-    1
-} else if cfg!(miri) {
-    6
-} else {
-    11
-};
 
 /// The bits of an address that choose a node.
 const TOP_BITS: u32 = if cfg!(loom) {
@@ -67,7 +60,7 @@ const _: () =
 
 /// The table of live blocks.
 pub(crate) struct Blocks {
-    top: [LazySlice<Leaf>; 1 << TOP_BITS],
+    top: [LazySlice<Node>; 1 << TOP_BITS],
     records: Records,
     huge: HugeStarts,
     sampled: SampledBlocks,
@@ -190,20 +183,15 @@ impl Blocks {
         Some(usable)
     }
 
-    /// Removes a block of these sizes, without a look at its word, and returns `true`. Returns
-    /// `false` and changes nothing if the block may have a record.
+    /// Removes a block without a look at its word, and returns `true`. Returns `false` and changes
+    /// nothing if the block extends into another span.
     ///
-    /// The block is in the tree, without a time.
+    /// The block is in the tree, without a time, and its slop fits into a word. A record would be
+    /// lost.
     #[inline(always)]
-    pub(crate) fn remove_unseen(
-        &self,
-        granule: Granule,
-        address: usize,
-        (requested, usable): (usize, usize),
-    ) -> bool {
+    pub(crate) fn remove_unseen(&self, granule: Granule, address: usize, usable: usize) -> bool {
         if let Some(leaf) = self.leaf(granule, address)
             && ends_in_span(address, usable)
-            && PackedBlock::has_inline_sizes(requested, usable)
         {
             // Release, as in `remove_with`.
             leaf.word(granule, address).store(0, Release);
@@ -264,7 +252,7 @@ impl Blocks {
     #[inline]
     pub(crate) fn word_address(&self, granule: Granule, address: usize) -> *const u8 {
         let word = self.word(granule, address);
-        word.map_or(std::ptr::null(), |word| std::ptr::from_ref(word).cast())
+        word.map_or(ptr::null(), |word| ptr::from_ref(word).cast())
     }
 
     /// Calls `visit` for every live block, in ascending order of addresses. Blocks that are
@@ -286,13 +274,7 @@ impl Blocks {
     /// Returns the bytes mapped for the tree and for sampled blocks whose pages were never touched: these
     /// are not resident.
     pub(crate) fn untouched_bytes(&self, granule: Granule) -> usize {
-        // Pages of a node without a mapped leaf. A leaf is not mapped without a block in it.
-        let leaves_per_page = sys::PAGE / size_of::<Leaf>();
-        let is_untouched = |leaves: &&[Leaf]| !leaves.iter().any(Leaf::is_mapped);
-        let of_node = |(_, node): (usize, &'static [Leaf])| {
-            node.chunks_exact(leaves_per_page).filter(is_untouched).count() * sys::PAGE
-        };
-        let in_nodes: usize = self.nodes().map(of_node).sum();
+        let in_nodes: usize = self.nodes().map(|(_, node)| node.untouched_bytes(granule)).sum();
         let in_leaves: usize = self.leaves(granule).map(|(_, leaf)| leaf.untouched_bytes()).sum();
         in_nodes + in_leaves + self.untouched_sampled_bytes()
     }
@@ -306,8 +288,7 @@ impl Blocks {
     /// space.
     fn for_each_word(&self, granule: Granule, mut visit: impl FnMut(usize, &AtomicU64)) {
         for (base, leaf) in self.leaves(granule) {
-            for page in leaf.touched_pages() {
-                let first = page * WORDS_PER_PAGE;
+            for first in leaf.touched_pages(granule) {
                 let page = &leaf.words[first..first + WORDS_PER_PAGE];
                 for (index, word) in page.iter().enumerate() {
                     visit(base + first + index, word);
@@ -318,18 +299,17 @@ impl Blocks {
 
     /// Returns the mapped leaves, each with the index of its first granule in the address space.
     fn leaves(&self, granule: Granule) -> impl Iterator<Item = (usize, MappedLeaf)> {
-        let leaves = self.nodes().flat_map(|(high, leaves)| {
-            leaves.iter().enumerate().map(move |(low, leaf)| ((high << MIDDLE_BITS) + low, leaf))
-        });
-        leaves.filter_map(move |(number, leaf)| {
-            Some((number << (LEAF_BITS - granule.shift), leaf.get(granule)?))
+        self.nodes().flat_map(move |(high, node)| {
+            node.leaves(granule).map(move |(low, leaf)| {
+                (((high << MIDDLE_BITS) + low) << (LEAF_BITS - granule.shift), leaf)
+            })
         })
     }
 
     /// Returns the mapped nodes, each with its number.
-    fn nodes(&self) -> impl Iterator<Item = (usize, &'static [Leaf])> {
+    fn nodes(&self) -> impl Iterator<Item = (usize, &'static Node)> {
         let nodes = self.top.iter().enumerate();
-        nodes.filter_map(|(number, node)| Some((number, node.get(1 << MIDDLE_BITS)?)))
+        nodes.filter_map(|(number, node)| Some((number, node.get(1)?.first()?)))
     }
 
     /// Reads the block of a word of the tree that another thread may own.
@@ -392,15 +372,16 @@ impl Blocks {
     #[inline]
     fn leaf(&self, granule: Granule, address: usize) -> Option<MappedLeaf> {
         let address = sys::untagged(address);
-        let node = self.top.get(address >> TOP_SHIFT)?.get(1 << MIDDLE_BITS)?;
-        node[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)].get(granule)
+        let number = ptr::without_provenance_mut(address >> TOP_SHIFT);
+        let node = self.top.get(sys::opaque(number).addr())?.get(1)?;
+        node.first()?.leaf(granule, address)
     }
 
     #[inline]
     fn leaf_or_alloc(&self, granule: Granule, address: usize) -> Option<MappedLeaf> {
         let address = sys::untagged(address);
-        let node = self.top.get(address >> TOP_SHIFT)?.get_or_alloc(1 << MIDDLE_BITS)?;
-        node[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)].get_or_alloc(granule)
+        let node = self.top.get(address >> TOP_SHIFT)?.get_or_alloc(1)?;
+        node.first()?.leaf_or_alloc(granule, address)
     }
 
     #[cold]

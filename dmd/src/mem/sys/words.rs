@@ -160,6 +160,26 @@ pub(crate) fn is_readable(address: usize) -> bool {
     read_words_checked(address, &mut [0]) == 1
 }
 
+/// Returns the address, which the compiler does not see to be the same. Otherwise a caller of a
+/// function that returns its argument would keep the argument instead, and save registers for the
+/// call; and a test of an index would become one of the number that the index is computed from.
+#[inline(always)]
+pub(crate) fn opaque(address: *mut u8) -> *mut u8 {
+    #[cfg(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let same: *mut u8;
+        #[expect(clippy::pointers_in_nomem_asm_block, reason = "there is no instruction")]
+        // SAFETY: no instruction, and the register keeps its value.
+        unsafe {
+            std::arch::asm!("/* {} */", inout(reg) address => same,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        same
+    }
+    #[cfg(not(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    address
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -121,6 +121,12 @@ pub(crate) fn set_unfiltered() {
     update(|plan| Plan(plan.0 & !FILTERED));
 }
 
+/// Notes that a block is inserted whose sizes are in a record, though it lies in one span.
+#[cold]
+pub(crate) fn set_incomplete() {
+    update(|plan| Plan(plan.0 & !COMPLETE));
+}
+
 /// Returns the options in force; `None` if no blocks are inserted. The unwinder is chosen for good,
 /// and is not among them.
 pub(crate) fn options() -> Option<Options> {
@@ -229,7 +235,7 @@ pub(crate) fn set_epoch(number: u8) {
 }
 
 fn update(change: impl Fn(Plan) -> Plan) {
-    PLAN.update(|now| change(Plan(now)).0 & !EPOCH | now & EPOCH);
+    PLAN.update(|now| change(Plan(now)).derived().0 & !EPOCH | now & EPOCH);
     stops::clear_all();
 }
 

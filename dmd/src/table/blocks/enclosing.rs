@@ -47,7 +47,8 @@ impl Blocks {
         let mut end = last + 1;
         loop {
             let first = page * WORDS_PER_PAGE;
-            let mut rest = if leaf.is_touched(page) { &leaf.words[first..end] } else { &[][..] };
+            let mut rest =
+                if leaf.is_touched(granule, first) { &leaf.words[first..end] } else { &[][..] };
             while let Some((word, before)) = rest.split_last() {
                 // Acquire, with the Release in `MappedLeaf::store_word`.
                 if let Some(packed) = decode(word.load(Acquire)) {

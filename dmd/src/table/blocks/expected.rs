@@ -2,8 +2,8 @@
 
 use memreport::__private::{ExpectedBlock, prefetch};
 
-use super::leaf::Leaf;
-use super::{Blocks, Granule, LEAF_BITS, MIDDLE_BITS, TOP_SHIFT};
+use super::leaf::Node;
+use super::{Blocks, Granule, TOP_SHIFT};
 use crate::mem::sync::Ordering::Acquire;
 use crate::mem::sys;
 use crate::table::packed_block::PackedBlock;
@@ -13,18 +13,17 @@ impl Blocks {
     #[inline(always)]
     pub(crate) fn prefetch_expected(&self, granule: Granule, mut blocks: &[ExpectedBlock]) {
         while let Some(first) = blocks.first() {
-            let node = Node::of(granule, first);
-            let Some(leaves) = self.leaves_of(granule, first) else {
+            let place = Place::of(granule, first);
+            let Some(node) = self.node_of(granule, first) else {
                 first.set_word(None);
                 blocks = &blocks[1..];
                 continue;
             };
             let mut found = 0;
             // Mostly all of them.
-            for block in blocks.iter().take_while(|block| Node::of(granule, block) == node) {
+            for block in blocks.iter().take_while(|block| Place::of(granule, block) == place) {
                 let start = sys::untagged(block.start.get().addr());
-                let leaf = &leaves[start >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)];
-                let word = leaf.get(granule).map(|leaf| leaf.word(granule, start));
+                let word = node.leaf(granule, start).map(|leaf| leaf.word(granule, start));
                 block.set_word(word);
                 prefetch(word.map_or(std::ptr::null(), std::ptr::from_ref).cast());
                 found += 1;
@@ -33,17 +32,12 @@ impl Blocks {
         }
     }
 
-    /// Returns the leaves of the node for a block; `None` if no block can start there, or the node
-    /// is not mapped.
+    /// Returns the node for a block; `None` if no block can start there, or the node is not mapped.
     #[inline(always)]
-    fn leaves_of(
-        &self,
-        granule: Granule,
-        block: &ExpectedBlock,
-    ) -> Option<&'static [Leaf; 1 << MIDDLE_BITS]> {
+    fn node_of(&self, granule: Granule, block: &ExpectedBlock) -> Option<&'static Node> {
         let start = sys::untagged(block.start.get().addr());
         let node = self.top.get(start >> TOP_SHIFT).filter(|_| granule.is_start(start))?;
-        node.get(1 << MIDDLE_BITS)?.try_into().ok()
+        node.get(1)?.first()
     }
 
     /// Returns the usable bytes of a block whose word
@@ -61,12 +55,12 @@ impl Blocks {
 /// The bits of a block's address that choose its node, and those that are 0 if a block can start
 /// there: one comparison for both.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Node(usize);
+struct Place(usize);
 
-impl Node {
+impl Place {
     #[inline(always)]
     fn of(granule: Granule, block: &ExpectedBlock) -> Self {
         let chosen_within = (1 << TOP_SHIFT) - granule.align();
-        Node(sys::untagged(block.start.get().addr()) & !chosen_within)
+        Place(sys::untagged(block.start.get().addr()) & !chosen_within)
     }
 }

@@ -28,6 +28,18 @@ pub(super) const LEAF_BITS: u32 = if cfg!(loom) {
     23
 };
 
+/// The bits of an address that choose a leaf in its node.
+pub(super) const MIDDLE_BITS: u32 = if cfg!(loom) {
+    1
+} else if cfg!(miri) {
+    6
+} else {
+    11
+};
+
+/// The number of leaves in a node.
+const LEAVES: usize = 1 << MIDDLE_BITS;
+
 /// The bits of an address within a span.
 pub(super) const SPAN_BITS: u32 = if cfg!(any(loom, miri)) { LEAF_BITS } else { 20 };
 
@@ -38,11 +50,15 @@ const SPANS: usize = 1 << (LEAF_BITS - SPAN_BITS);
 pub(super) const WORDS_PER_PAGE: usize =
     if cfg!(loom) { 2 } else { sys::PAGE / size_of::<AtomicU64>() };
 
-/// The words of the bitmap of touched pages, for the smallest granule.
-const TOUCHED_WORDS: usize = (1_usize << (LEAF_BITS - 4)).div_ceil(WORDS_PER_PAGE * 64);
+/// The words of a node's bitmap of touched pages, for the smallest granule.
+const TOUCHED_WORDS: usize =
+    (1_usize << (LEAF_BITS + MIDDLE_BITS - 4)).div_ceil(WORDS_PER_PAGE * 64);
 
 /// The pages in a huge page.
 const PAGES_PER_HUGE_PAGE: usize = sys::HUGE_PAGE / sys::PAGE;
+
+/// The words in a huge page.
+const WORDS_PER_HUGE_PAGE: usize = PAGES_PER_HUGE_PAGE * WORDS_PER_PAGE;
 
 /// The most huge pages that the words of a leaf fill.
 const HUGE_PAGES: usize = if cfg!(any(loom, miri)) { 1 } else { 2 };
@@ -54,28 +70,38 @@ const DENSE: u32 = (PAGES_PER_HUGE_PAGE / 2) as u32;
 /// The bit in a number of touched pages that is set once the kernel has replaced them.
 const IS_HUGE: u32 = 1 << 31;
 
-/// A leaf of the tree. Its size is a power of two, so that its address is computed fast.
-#[repr(C, align(256))]
-pub(super) struct Leaf {
-    words: LazySlice<AtomicU64>,
-    /// A bitmap of the pages of words that are in use.
+/// Some leaves in a row. Each array fills whole pages.
+#[repr(C)]
+pub(super) struct Node {
+    /// By leaf: its words. A free reads nothing else.
+    words: [LazySlice<AtomicU64>; LEAVES],
+    /// A bitmap of the pages of words that are in use, by [`page`].
     touched: [AtomicU64; TOUCHED_WORDS],
+    leaves: [Leaf; LEAVES],
+}
+
+/// What else is known of a leaf. Some of them fill a page.
+#[repr(align(128))]
+struct Leaf {
     /// By span: the start of the block that covers its beginning from below, or 0.
     overlaps: [AtomicU64; SPANS],
     /// By huge page of words: the number of touched pages, and `IS_HUGE`.
     touched_counts: [AtomicU32; HUGE_PAGES],
 }
 
-#[expect(unsafe_code, reason = "a null pointer is a leaf that is not mapped yet")]
+#[expect(unsafe_code, reason = "null pointers are leaves that are not mapped yet")]
 // SAFETY: all zeros is an empty `LazySlice`, which has no destructor, and atomics that are 0.
-unsafe impl crate::mem::lazy_slice::Zeroed for Leaf {
+unsafe impl crate::mem::lazy_slice::Zeroed for Node {
     #[cfg(loom)]
     fn zero() -> Self {
-        Leaf {
-            words: LazySlice::new(),
-            touched: std::array::from_fn(|_| AtomicU64::new(0)),
-            overlaps: std::array::from_fn(|_| AtomicU64::new(0)),
-            touched_counts: std::array::from_fn(|_| AtomicU32::new(0)),
+        use std::array::from_fn;
+        Node {
+            words: from_fn(|_| LazySlice::new()),
+            touched: from_fn(|_| AtomicU64::new(0)),
+            leaves: from_fn(|_| Leaf {
+                overlaps: from_fn(|_| AtomicU64::new(0)),
+                touched_counts: from_fn(|_| AtomicU32::new(0)),
+            }),
         }
     }
 }
@@ -83,26 +109,85 @@ unsafe impl crate::mem::lazy_slice::Zeroed for Leaf {
 /// A leaf with its words.
 #[derive(Clone, Copy)]
 pub(super) struct MappedLeaf {
-    leaf: &'static Leaf,
+    node: &'static Node,
+    number: usize,
     pub(super) words: &'static [AtomicU64],
 }
 
-impl Leaf {
-    /// Returns the leaf, if its words are mapped.
+impl Node {
+    /// Returns the leaf of an address, if its words are mapped.
     #[inline(always)]
-    pub(super) fn get(&'static self, granule: Granule) -> Option<MappedLeaf> {
-        Some(MappedLeaf { leaf: self, words: self.words.get(granule.words())? })
+    pub(super) fn leaf(&'static self, granule: Granule, address: usize) -> Option<MappedLeaf> {
+        self.numbered(granule, address >> LEAF_BITS & (LEAVES - 1))
     }
 
-    /// Returns the leaf, and maps its words if necessary. Returns `None` when memory is short.
+    /// Returns the leaf of an address, and maps its words if necessary. Returns `None` when memory
+    /// is short.
     #[inline]
-    pub(super) fn get_or_alloc(&'static self, granule: Granule) -> Option<MappedLeaf> {
-        Some(MappedLeaf { leaf: self, words: self.words.get_or_alloc_aligned(granule.words())? })
+    pub(super) fn leaf_or_alloc(
+        &'static self,
+        granule: Granule,
+        address: usize,
+    ) -> Option<MappedLeaf> {
+        let number = address >> LEAF_BITS & (LEAVES - 1);
+        let words = self.words[number].get_or_alloc_aligned(granule.words())?;
+        Some(MappedLeaf { node: self, number, words })
     }
 
-    /// Returns whether the words are mapped.
-    pub(super) fn is_mapped(&self) -> bool {
-        self.words.is_mapped()
+    /// Returns the mapped leaves, each with its number in the node.
+    pub(super) fn leaves(
+        &'static self,
+        granule: Granule,
+    ) -> impl Iterator<Item = (usize, MappedLeaf)> {
+        (0..LEAVES).filter_map(move |number| Some((number, self.numbered(granule, number)?)))
+    }
+
+    #[inline(always)]
+    fn numbered(&'static self, granule: Granule, number: usize) -> Option<MappedLeaf> {
+        let words = self.words[number].get(granule.words())?;
+        Some(MappedLeaf { node: self, number, words })
+    }
+
+    /// Returns whether a page of words is in use.
+    #[inline(always)]
+    fn is_touched(&self, page: usize) -> bool {
+        // Relaxed: the thread that frees a block received it after its insertion, so it sees the
+        // bit. A thread that inserts one sets it again at worst.
+        self.touched[page / 64 % TOUCHED_WORDS].load(Relaxed) >> (page % 64) & 1 != 0
+    }
+
+    /// Marks the page of an address's word as touched. Pages that are never touched are never read,
+    /// and so never become resident.
+    #[cold]
+    #[inline(never)]
+    fn mark_touched(&'static self, granule: Granule, address: usize) {
+        let page = page(granule, address);
+        // Relaxed: a bit is never cleared. A reader on another thread may miss a block that is
+        // being inserted.
+        let bit = 1 << (page % 64);
+        let before = self.touched[page / 64 % TOUCHED_WORDS].fetch_or(bit, Relaxed);
+        if before & bit == 0
+            && let Some(leaf) = self.leaf(granule, address)
+        {
+            leaf.count_touched(word_index(granule, address) / WORDS_PER_HUGE_PAGE);
+        }
+    }
+
+    /// Returns the bytes of the node, without those of leaves, whose pages are not resident. A leaf
+    /// is mapped when a block comes to it.
+    pub(super) fn untouched_bytes(&self, granule: Granule) -> usize {
+        let are_touched = |leaves: &[LazySlice<_>]| leaves.iter().any(LazySlice::is_mapped);
+        // Each array has a part for each leaf, of which several share a page.
+        let of_leaf = [
+            size_of::<LazySlice<AtomicU64>>(),
+            granule.words() / WORDS_PER_PAGE / 8,
+            size_of::<Leaf>(),
+        ];
+        let touched = of_leaf.map(|bytes| {
+            let leaves = self.words.chunks((sys::PAGE / bytes.max(1)).max(1));
+            leaves.filter(|leaves| are_touched(leaves)).count() * sys::PAGE
+        });
+        size_of::<Self>().saturating_sub(touched.iter().sum())
     }
 }
 
@@ -119,47 +204,32 @@ impl MappedLeaf {
         // Release, with the Acquire in `Blocks::read_word`: a record is written before the word
         // that names it.
         self.word(granule, address).store(word, Release);
-        let page = word_index(granule, address) / WORDS_PER_PAGE;
-        if !self.is_touched(page) {
-            self.mark_touched(page);
+        if !self.node.is_touched(page(granule, address)) {
+            self.node.mark_touched(granule, address);
         }
     }
 
-    /// Returns whether a page of words is in use.
-    #[inline(always)]
-    pub(super) fn is_touched(self, page: usize) -> bool {
-        // Relaxed: the thread that frees a block received it after its insertion, so it sees the
-        // bit. A thread that inserts one sets it again at worst.
-        self.leaf.touched[page / 64].load(Relaxed) >> (page % 64) & 1 != 0
+    /// Returns whether the page of the word with this index is in use.
+    pub(super) fn is_touched(self, granule: Granule, index: usize) -> bool {
+        self.node.is_touched((self.number * granule.words() + index) / WORDS_PER_PAGE)
     }
 
     /// Returns whether a block at this address may be among the words.
     #[inline]
     pub(super) fn may_hold(self, granule: Granule, address: usize) -> bool {
-        self.is_touched(word_index(granule, address) / WORDS_PER_PAGE)
+        self.node.is_touched(page(granule, address))
     }
 
-    /// Marks a page of words as touched. Pages that are never touched are never read, and so never
-    /// become resident.
-    #[cold]
-    #[inline(never)]
-    fn mark_touched(self, page: usize) {
-        // Relaxed: a bit is never cleared. A reader on another thread may miss a block that is
-        // being inserted.
-        let bit = 1 << (page % 64);
-        let before = self.leaf.touched[page / 64].fetch_or(bit, Relaxed);
-        if before & bit == 0 {
-            self.count_touched(page / PAGES_PER_HUGE_PAGE);
-        }
+    fn leaf(self) -> &'static Leaf {
+        &self.node.leaves[self.number]
     }
 
     /// Counts a touched page of a huge one, and asks for the huge one if it is time.
     fn count_touched(self, huge_page: usize) {
-        const WORDS: usize = PAGES_PER_HUGE_PAGE * WORDS_PER_PAGE;
-        let Some(count) = self.leaf.touched_counts.get(huge_page) else { return };
+        let Some(count) = self.leaf().touched_counts.get(huge_page) else { return };
         // Relaxed: a counter. One thread alone sees the last number before the limit.
         if count.fetch_add(1, Relaxed) + 1 == DENSE
-            && let Some(words) = self.words.chunks_exact(WORDS).nth(huge_page)
+            && let Some(words) = self.words.chunks_exact(WORDS_PER_HUGE_PAGE).nth(huge_page)
             && sys::replace_by_huge_page(words)
         {
             count.fetch_or(IS_HUGE, Relaxed);
@@ -172,28 +242,27 @@ impl MappedLeaf {
             true => PAGES_PER_HUGE_PAGE,
             false => count as usize,
         };
-        let counts = self.leaf.touched_counts.iter().map(|count| count.load(Relaxed));
+        let counts = self.leaf().touched_counts.iter().map(|count| count.load(Relaxed));
         let touched: usize = counts.map(touched).sum();
         size_of_val(self.words).saturating_sub(touched * sys::PAGE)
     }
 
-    /// Returns the touched pages, in ascending order.
-    pub(super) fn touched_pages(self) -> impl Iterator<Item = usize> {
-        let touched: [u64; TOUCHED_WORDS] =
-            std::array::from_fn(|index| self.leaf.touched[index].load(Relaxed));
-        (0..TOUCHED_WORDS * 64).filter(move |page| touched[page / 64] >> (page % 64) & 1 != 0)
+    /// Returns the indices of the first words of touched pages, in ascending order.
+    pub(super) fn touched_pages(self, granule: Granule) -> impl Iterator<Item = usize> {
+        let pages = (0..self.words.len()).step_by(WORDS_PER_PAGE);
+        pages.filter(move |first| self.is_touched(granule, *first))
     }
 
     /// Returns the start of the block that covers the beginning of this address's span from below;
     /// 0 if there is none.
     pub(super) fn overlap(self, address: usize) -> u64 {
         // Acquire, with the Release in `set_overlap`.
-        self.leaf.overlaps[(address >> SPAN_BITS) % SPANS].load(Acquire)
+        self.leaf().overlaps[(address >> SPAN_BITS) % SPANS].load(Acquire)
     }
 
     /// Sets the start that [`overlap`](Self::overlap) returns.
     pub(super) fn set_overlap(self, address: usize, start: usize) {
-        self.leaf.overlaps[(address >> SPAN_BITS) % SPANS].store(start as u64, Release);
+        self.leaf().overlaps[(address >> SPAN_BITS) % SPANS].store(start as u64, Release);
     }
 }
 
@@ -215,6 +284,13 @@ pub(super) fn crosses_spans(address: usize, usable: usize) -> bool {
 pub(super) fn further_spans(address: usize, usable: usize) -> Range<usize> {
     let (first, end) = (address >> SPAN_BITS, address.saturating_add(usable).saturating_sub(1));
     first + 1..(end >> SPAN_BITS) + 1
+}
+
+/// Returns the number of the page of an address's word in its node.
+#[inline(always)]
+fn page(granule: Granule, address: usize) -> usize {
+    (address & ((1 << (LEAF_BITS + MIDDLE_BITS)) - 1))
+        >> (granule.shift + WORDS_PER_PAGE.trailing_zeros())
 }
 
 /// Returns the index of an address's granule in its leaf.

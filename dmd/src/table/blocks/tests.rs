@@ -138,7 +138,7 @@ fn a_small_block_is_removed_with_its_size_and_others_are_left() {
 fn pages_of_leaves_without_blocks_are_not_resident() {
     let blocks = Box::new(Blocks::new());
     let words = GLIBC.words() * size_of::<u64>();
-    let node = (size_of::<Leaf>() << MIDDLE_BITS) - sys::PAGE;
+    let node = size_of::<Node>() - 3 * sys::PAGE;
     assert_eq!(blocks.untouched_bytes(GLIBC), 0);
     blocks.insert(GLIBC, BASE, block(8, 24));
     blocks.insert(GLIBC, BASE + 0x40, block(8, 24));
