@@ -168,7 +168,7 @@ impl ClaimBuffer {
         // Frees the packed claims before the sorted ones take memory.
         drop(packed);
         let mut skipped = self.skipped.into_inner();
-        skipped.look_up();
+        skipped.look_up(&self.starts);
         ClaimLog {
             sorted: regions.map_or_else(PageList::new, ByRegion::sorted),
             large: self.large.into_inner(),
@@ -349,7 +349,7 @@ impl Recorder for ClaimBuffer {
 
     fn skips(&self, field: &'static Field, _: usize, _: usize, words: Words<'_>) {
         if let Some(index) = self.fields.borrow_mut().add(field) {
-            self.skipped.borrow_mut().scan(field, index, words);
+            self.skipped.borrow_mut().scan(field, index, words, &self.starts);
         }
     }
 

@@ -169,6 +169,13 @@ impl Starts {
         }
     }
 
+    /// Returns whether there may be a block near this address: in its region, or anywhere if blocks
+    /// are missing.
+    #[inline]
+    pub(crate) fn may_be_near(&self, address: usize) -> bool {
+        self.is_incomplete || self.of(Region::of(sys::untagged(address))).is_some()
+    }
+
     /// Returns the block that contained this address.
     pub(crate) fn around(&self, address: usize) -> AroundBegin {
         if self.is_incomplete {

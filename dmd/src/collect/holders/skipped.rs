@@ -1,8 +1,9 @@
 //! Blocks that skipped fields point to, noted while reporters visit the fields.
 
-use memreport::__private::{Words, prefetch};
+use memreport::__private::{AroundBegin, Words, prefetch};
 use memreport::Field;
 
+use crate::collect::claims::starts::Starts;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::table::BLOCKS;
@@ -34,6 +35,8 @@ pub(crate) struct SkippedPointers {
 struct WaitingWord {
     word: usize,
     field: &'static Field,
+    /// What the copy of the table has there.
+    around: AroundBegin,
 }
 
 /// A block that a skipped field points into.
@@ -56,8 +59,14 @@ impl SkippedPointers {
     }
 
     /// Reads the words of a skipped value for pointers into blocks. Of each field, the first values
-    /// are read.
-    pub(crate) fn scan(&mut self, field: &'static Field, index: usize, words: Words<'_>) {
+    /// are read. `starts` has the blocks that were live when the collection began.
+    pub(crate) fn scan(
+        &mut self,
+        field: &'static Field,
+        index: usize,
+        words: Words<'_>,
+        starts: &Starts,
+    ) {
         while self.values.as_slice().len() <= index {
             if !self.values.push(0) {
                 return;
@@ -68,21 +77,33 @@ impl SkippedPointers {
             return;
         }
         *values += 1;
-        for word in words.take(MAX_WORDS).filter(|word| may_be_address(*word)) {
-            self.waiting.push(WaitingWord { word, field });
+        let is_address = |word: &usize| may_be_address(*word) && starts.may_be_near(*word);
+        for word in words.take(MAX_WORDS).filter(is_address) {
+            self.waiting.push(WaitingWord { word, field, around: AroundBegin::Unknown });
             if self.waiting.as_slice().len() >= BATCH {
-                self.look_up();
+                self.look_up(starts);
             }
         }
     }
 
-    /// Looks up the waiting words.
-    pub(crate) fn look_up(&mut self) {
+    /// Looks up the waiting words: in the copy of the table first, which leaves out most of them.
+    pub(crate) fn look_up(&mut self, starts: &Starts) {
         for WaitingWord { word, .. } in self.waiting.as_slice() {
-            prefetch(BLOCKS.word_address(self.granule, *word));
+            prefetch(starts.address_of_byte(sys::untagged(*word)));
         }
-        for WaitingWord { word, field } in self.waiting.as_slice() {
-            if let Some(LiveBlock { start, packed, .. }) = BLOCKS.enclosing(self.granule, *word) {
+        for waiting in self.waiting.as_mut_slice() {
+            waiting.around = starts.around(sys::untagged(waiting.word));
+            if let AroundBegin::Start(start) = waiting.around {
+                prefetch(BLOCKS.word_address(self.granule, start));
+            }
+        }
+        for WaitingWord { word, field, around } in self.waiting.as_slice() {
+            let found = match around {
+                AroundBegin::Start(start) => BLOCKS.starting_at(self.granule, *start),
+                AroundBegin::NoBlock => None,
+                AroundBegin::Unknown => BLOCKS.enclosing(self.granule, *word),
+            };
+            if let Some(LiveBlock { start, packed, .. }) = found {
                 self.pointers.push(SkippedPointer { start, identity: packed.word(), field });
             }
         }
@@ -108,15 +129,15 @@ mod tests {
     use crate::sample::rate::SamplingRate;
     use crate::stack::site::SiteId;
     use crate::table::epoch::Epoch;
-    use crate::table::packed_block::Block;
+    use crate::table::packed_block::{Block, PackedBlock};
 
     const FIELD: &Field = &Field::of::<SkippedPointers>("pointers", file!(), line!());
     const GRANULE: Granule = Granule::OF_32;
 
     /// Scans a value of these words, of the field with this index.
-    fn scan(found: &mut SkippedPointers, index: usize, words: &[usize]) {
-        found.scan(FIELD, index, words_of(words));
-        found.look_up();
+    fn scan(found: &mut SkippedPointers, index: usize, words: &[usize], copy: &Starts) {
+        found.scan(FIELD, index, words_of(words), copy);
+        found.look_up(copy);
     }
 
     /// Returns the starts of the blocks that were found.
@@ -130,8 +151,8 @@ mod tests {
         let memory = vec![[0_usize; 8]; 4];
         let start = memory.as_ptr().addr().next_multiple_of(32);
         let block = Block {
-            requested: 64,
-            usable: 64,
+            requested: 56,
+            usable: 56,
             site: SiteId::UNKNOWN,
             epoch: Epoch::FIRST,
             rate: SamplingRate::EVERY,
@@ -140,8 +161,27 @@ mod tests {
         BLOCKS.insert(GRANULE, start, block);
         let packed = BLOCKS.starting_at(GRANULE, start).expect("it was inserted").packed;
 
+        let mut incomplete = Starts::new(GRANULE);
+        incomplete.set_incomplete();
+        are_noted(&incomplete, start, packed);
+        // Miri would map the copy of a whole region.
+        if cfg!(not(miri)) {
+            let mut copy = Starts::new(GRANULE);
+            copy.insert(start, block.usable);
+            are_noted(&copy, start, packed);
+            // Without a block in the copy none is looked for.
+            let mut found = SkippedPointers::new(GRANULE);
+            scan(&mut found, 0, &[start], &Starts::new(GRANULE));
+            assert!(found.as_slice().is_empty());
+        }
+        BLOCKS.remove(GRANULE, start);
+        drop(memory);
+    }
+
+    /// Scans values with pointers to this block and others.
+    fn are_noted(copy: &Starts, start: usize, packed: PackedBlock) {
         let mut found = SkippedPointers::new(GRANULE);
-        scan(&mut found, 0, &[7, start, start + 40, start + 64, 0]);
+        scan(&mut found, 0, &[7, start, start + 40, start + 64, 0], copy);
         assert_eq!(starts(&found), [start, start]);
         let first = found.as_slice()[0];
         assert_eq!((first.identity, first.field.name()), (packed.word(), "pointers"));
@@ -150,21 +190,19 @@ mod tests {
         let mut found = SkippedPointers::new(GRANULE);
         let mut words = [0; MAX_WORDS + 1];
         *words.last_mut().expect("there are words") = start;
-        scan(&mut found, 0, &words);
+        scan(&mut found, 0, &words, copy);
         assert!(found.as_slice().is_empty());
         words[words.len() - 2] = start;
-        scan(&mut found, 0, &words);
+        scan(&mut found, 0, &words, copy);
         assert_eq!(starts(&found), [start]);
 
         // Of many values the first are read, of each field.
         found.values.as_mut_slice()[0] = MAX_VALUES - 1;
-        scan(&mut found, 0, &[start]);
+        scan(&mut found, 0, &[start], copy);
         assert_eq!(found.as_slice().len(), 2);
-        scan(&mut found, 0, &[start]);
+        scan(&mut found, 0, &[start], copy);
         assert_eq!(found.as_slice().len(), 2);
-        scan(&mut found, 1, &[start]);
+        scan(&mut found, 1, &[start], copy);
         assert_eq!(found.as_slice().len(), 3);
-        BLOCKS.remove(GRANULE, start);
-        drop(memory);
     }
 }

@@ -134,6 +134,51 @@ fn a_small_block_is_removed_with_its_size_and_others_are_left() {
 }
 
 #[test]
+fn a_block_is_removed_unseen_if_it_lies_in_one_span() {
+    for granule in [GLIBC, Granule::OF_16] {
+        let blocks = Box::new(Blocks::new());
+        let span = BASE + (1 << SPAN_BITS);
+        // A block that ends where the span ends counts as one that does not.
+        for (start, usable, is_removed) in [
+            (BASE + 0x1000, 104, true),
+            (span - 0x80, 0x60, true),
+            (span - 0x80, 0x80, false),
+            (span - 0x20, 0x48, false),
+        ] {
+            blocks.insert(granule, start, block(usable - 8, usable));
+            assert_eq!(blocks.remove_unseen(granule, start, usable), is_removed, "{start:x}");
+            let rest = if is_removed { vec![] } else { vec![(start, usable - 8)] };
+            assert_eq!(all(&blocks, granule), rest);
+            blocks.remove(granule, start);
+        }
+        assert!(!blocks.remove_unseen(granule, BASE + (1 << TOP_SHIFT), 24), "no node");
+        assert!(!blocks.remove_unseen(granule, sys::ADDRESS_END, 24), "no address");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "a leaf fills no huge page there")]
+fn words_are_the_same_in_a_huge_page() {
+    for granule in [GLIBC, Granule::OF_16] {
+        let blocks = Box::new(Blocks::new());
+        let pages = sys::HUGE_PAGE / sys::PAGE;
+        // A block in each page of words that fill a huge one, from a leaf's beginning on.
+        let start = |page: usize| BASE + page * WORDS_PER_PAGE * granule.bytes();
+        let mut untouched = Vec::new();
+        for page in 0..pages {
+            blocks.insert(granule, start(page), block(100, 104));
+            untouched.push(blocks.untouched_bytes(granule));
+        }
+        let expected: Vec<_> = (0..pages).map(|page| (start(page), 100)).collect();
+        assert_eq!(all(&blocks, granule), expected);
+        // Page by page, or all the rest at once if the kernel grants a huge page.
+        let at_half = untouched[pages / 2 - 2] - untouched[pages / 2 - 1];
+        assert!([sys::PAGE, (pages / 2 + 1) * sys::PAGE].contains(&at_half), "{at_half}");
+        assert_eq!(untouched[0] - untouched[pages - 1], (pages - 1) * sys::PAGE);
+    }
+}
+
+#[test]
 #[cfg_attr(miri, ignore = "a leaf has less than three pages there")]
 fn pages_of_leaves_without_blocks_are_not_resident() {
     let blocks = Box::new(Blocks::new());
