@@ -15,8 +15,9 @@ use crate::sample::plan::plan;
 use crate::table::BLOCKS;
 
 impl<A: UsableSize> Dmd<A> {
-    /// Frees a block of a table that has every block: removes it without a look at its word, if that
-    /// is possible, and counts it. A word is mostly not in the cache, and nothing waits for a store.
+    /// Frees a block of a table that has every block: removes it without a look at its word, if
+    /// that is possible, and counts it. A word is mostly not in the cache, and nothing waits for a
+    /// store.
     ///
     /// # Safety
     ///

@@ -91,11 +91,16 @@ impl<T: Zeroed + Sync> LazySlice<T> {
         self.get(length).or_else(|| self.alloc(length, map_zeroed_huge))
     }
 
-    /// Returns the slice, as [`get_or_alloc`](Self::get_or_alloc) does. It starts at a huge page, if
-    /// it fills some.
+    /// Returns the slice, as [`get_or_alloc`](Self::get_or_alloc) does. It starts at a huge page,
+    /// if it fills some, and has them if `is_dense` returns `true` and the kernel grants them.
     #[inline]
-    pub(crate) fn get_or_alloc_aligned(&self, length: usize) -> Option<&'static [T]> {
-        self.get(length).or_else(|| self.alloc(length, map_zeroed_aligned))
+    pub(crate) fn get_or_alloc_with(
+        &self,
+        length: usize,
+        is_dense: impl Fn() -> bool,
+    ) -> Option<&'static [T]> {
+        let map = |length| map_zeroed_aligned(length, is_dense());
+        self.get(length).or_else(|| self.alloc(length, map))
     }
 
     /// Returns whether the slice is mapped.
@@ -142,12 +147,17 @@ fn map_zeroed_huge<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
 
 /// Maps this many zeroed elements, at the start of a huge page if they fill some.
 #[cfg(not(loom))]
-fn map_zeroed_aligned<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
-    Some(sys::map_aligned(length.checked_mul(size_of::<T>())?)?.cast())
+fn map_zeroed_aligned<T: Zeroed>(length: usize, prefers_huge: bool) -> Option<NonNull<T>> {
+    Some(sys::map_aligned(length.checked_mul(size_of::<T>())?, prefers_huge)?.cast())
 }
 
 #[cfg(loom)]
-use {map_zeroed as map_zeroed_huge, map_zeroed as map_zeroed_aligned};
+fn map_zeroed_aligned<T: Zeroed>(length: usize, _: bool) -> Option<NonNull<T>> {
+    map_zeroed(length)
+}
+
+#[cfg(loom)]
+use map_zeroed as map_zeroed_huge;
 
 /// # Safety
 ///

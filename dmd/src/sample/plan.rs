@@ -30,8 +30,8 @@ use super::options::{Mode, Options, Stacks};
 /// off. `EVENTS` and `OBSERVED` are set beside any mode, by recordings, journals and observers.
 /// `UNPREPARED` is cleared once `$DMD` was read, if at all. `FILTERED` is set from a profile on,
 /// unless the process has ever inserted other blocks than sampled ones, or more sampled blocks than
-/// the compact table has space for. `COMPLETE` is set from the first block of the process on, as long
-/// as every new block is inserted without a time, and its slop fits into a word.
+/// the compact table has space for. `COMPLETE` is set from the first block of the process on, as
+/// long as every new block is inserted without a time, and its slop fits into a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u32);
 
@@ -233,15 +233,15 @@ impl Plan {
         self.0 & (AWAKE | WATCHES_FREES | SAMPLES) == AWAKE
     }
 
-    /// Returns whether a small block is removed without a look at its word: this is known to have no
-    /// more than the sizes, and these are prepared.
+    /// Returns whether a small block is removed without a look at its word: this is known to have
+    /// no more than the sizes, and these are prepared.
     #[inline(always)]
     pub(crate) fn removes_unseen(self) -> bool {
         self.has(REMOVES_UNSEEN)
     }
 
-    /// Returns whether every live block is in the tree, and its word has its sizes unless it extends
-    /// into another span.
+    /// Returns whether every live block is in the tree, and its word has its sizes unless it
+    /// extends into another span.
     #[inline(always)]
     pub(crate) fn is_complete(self) -> bool {
         self.has(COMPLETE)

@@ -2,8 +2,8 @@
 //! (`sampled`).
 //!
 //! The tree has three levels: an array of 8,192 entries (16,384 on aarch64), nodes of 2,048 leaves,
-//! and leaves of 8 MiB (`leaf`). All are mapped on first use and never unmapped. A block
-//! marks each further span, 1 MiB, that it extends into, so that it is found from any address inside; the
+//! and leaves of 8 MiB (`leaf`). All are mapped on first use and never unmapped. A block marks each
+//! further span, 1 MiB, that it extends into, so that it is found from any address inside; the
 //! starts of huge blocks are in a list instead (`huge`).
 //!
 //! Only the owner of a block writes its word: after the allocator returns the block, and before the
@@ -271,8 +271,8 @@ impl Blocks {
         sampled.for_each(visit);
     }
 
-    /// Returns the bytes mapped for the tree and for sampled blocks whose pages were never touched: these
-    /// are not resident.
+    /// Returns the bytes mapped for the tree and for sampled blocks whose pages were never touched:
+    /// these are not resident.
     pub(crate) fn untouched_bytes(&self, granule: Granule) -> usize {
         let in_nodes: usize = self.nodes().map(|(_, node)| node.untouched_bytes(granule)).sum();
         let in_leaves: usize = self.leaves(granule).map(|(_, leaf)| leaf.untouched_bytes()).sum();

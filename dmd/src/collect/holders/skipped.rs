@@ -35,7 +35,7 @@ pub(crate) struct SkippedPointers {
 struct WaitingWord {
     word: usize,
     field: &'static Field,
-    /// What the copy of the table has there.
+    /// The block around it, as far as the copy of the table tells.
     around: AroundBegin,
 }
 

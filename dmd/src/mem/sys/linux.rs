@@ -59,13 +59,6 @@ impl System for Linux {
         unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
     }
 
-    fn replace_by_huge_page(pages: NonNull<u8>, bytes: usize) -> bool {
-        /// Of Linux 6.1.
-        const MADV_COLLAPSE: c_int = 25;
-        // SAFETY: the advice changes neither the content nor the protection of a page.
-        unsafe { libc::madvise(pages.as_ptr().cast(), bytes, MADV_COLLAPSE) == 0 }
-    }
-
     #[cfg(not(loom))]
     fn wait_for_change(word: &AtomicU32, seen: u32, at_most: Duration) {
         let timeout = libc::timespec {

@@ -63,11 +63,6 @@ impl System for MacOs {
     /// Does nothing: the kernel gives huge pages only to mappings that are made with them.
     fn prefer_huge_pages(_pages: NonNull<u8>, _bytes: usize) {}
 
-    /// Returns `false`: the kernel has no such call.
-    fn replace_by_huge_page(_pages: NonNull<u8>, _bytes: usize) -> bool {
-        false
-    }
-
     #[cfg(not(loom))]
     fn wait_for_change(word: &AtomicU32, seen: u32, at_most: Duration) {
         // 0 would be without end.

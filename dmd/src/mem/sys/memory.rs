@@ -73,34 +73,42 @@ pub(crate) fn map_huge(bytes: usize) -> Option<NonNull<u8>> {
     Some(pages)
 }
 
-/// Maps zeroed pages, as [`map`] does. They start at a huge page, if they fill some.
-pub(crate) fn map_aligned(bytes: usize) -> Option<NonNull<u8>> {
-    let pages = map(bytes)?;
-    if bytes % HUGE_PAGE != 0 || pages.addr().get() % HUGE_PAGE == 0 {
-        return Some(pages);
-    }
-    // SAFETY: it is this mapping.
-    unsafe { unmap(pages, bytes) };
-    let pages = map(bytes + HUGE_PAGE)?;
-    let before = pages.addr().get().next_multiple_of(HUGE_PAGE) - pages.addr().get();
-    // SAFETY: all three are parts of this mapping, and only the second is used from here on.
-    unsafe {
-        let start = pages.add(before);
-        if before > 0 {
-            unmap(pages, before);
+/// Maps zeroed pages, as [`map`] does. They start at a huge page if they fill some, and are backed
+/// by huge pages if these are preferred and the kernel grants them.
+pub(crate) fn map_aligned(bytes: usize, prefers_huge: bool) -> Option<NonNull<u8>> {
+    let mut pages = map(bytes)?;
+    if bytes % HUGE_PAGE == 0 && pages.addr().get() % HUGE_PAGE != 0 {
+        // SAFETY: it is this mapping.
+        unsafe { unmap(pages, bytes) };
+        let longer = map(bytes + HUGE_PAGE)?;
+        let before = longer.addr().get().next_multiple_of(HUGE_PAGE) - longer.addr().get();
+        // SAFETY: all three are parts of this mapping, and only the second is used from here on.
+        unsafe {
+            pages = longer.add(before);
+            if before > 0 {
+                unmap(longer, before);
+            }
+            unmap(pages.add(bytes), HUGE_PAGE - before);
         }
-        unmap(start.add(bytes), HUGE_PAGE - before);
-        Some(start)
     }
+    if prefers_huge {
+        prefer_huge_pages(pages, bytes);
+    }
+    Some(pages)
 }
 
-/// Replaces the pages of these words by a huge one with the same contents, if the kernel grants it.
-/// Other threads may use the words meanwhile. In hooks: one system call, and `errno` is kept.
-pub(crate) fn replace_by_huge_page(words: &'static [AtomicU64]) -> bool {
-    if cfg!(any(miri, loom)) || size_of_val(words) != HUGE_PAGE {
+/// Returns whether all pages of these words are resident. In hooks: one system call, and `errno` is
+/// kept.
+pub(crate) fn are_resident(words: &'static [AtomicU64]) -> bool {
+    let mut pages = [0; HUGE_PAGE / PAGE];
+    let bytes = size_of_val(words);
+    if cfg!(any(miri, loom)) || bytes != HUGE_PAGE {
         return false;
     }
-    keeping_errno(|| Current::replace_by_huge_page(NonNull::from(words).cast(), HUGE_PAGE))
+    let start = words.as_ptr().cast_mut().cast();
+    // SAFETY: the words are in a mapping, and there is a place for each of their pages.
+    let result = keeping_errno(|| unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) });
+    result == 0 && pages.iter().all(|page| page & 1 != 0)
 }
 
 /// Advises the kernel to back a mapping with huge pages. If it refuses, the pages stay small.

@@ -70,10 +70,6 @@ system! {
         /// Advises the kernel to back a mapping with huge pages. If it refuses, they stay small.
         fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize);
 
-        /// Replaces pages by a huge one with the same contents. Returns `false` if the kernel does
-        /// not grant it. It may change `errno`. In hooks: one system call.
-        fn replace_by_huge_page(pages: NonNull<u8>, bytes: usize) -> bool;
-
         /// Waits until the word is another one than `seen`, at most for this time. It may return
         /// early, and change `errno`. In hooks: one system call, no memory, no lock.
         #[cfg(not(loom))]

@@ -32,8 +32,8 @@ impl Blocks {
             .or_else(|| self.huge.iter().find_map(starting_at))
     }
 
-    /// Returns the start of the last block in the address's span that starts at or before `address`. `decode`
-    /// decides which words count as blocks.
+    /// Returns the start of the last block in the address's span that starts at or before
+    /// `address`. `decode` decides which words count as blocks.
     pub(super) fn nearest(
         granule: Granule,
         leaf: MappedLeaf,

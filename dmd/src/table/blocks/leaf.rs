@@ -5,11 +5,12 @@
 //! others are never read, and never become resident; and for each *span*, 1 MiB of addresses, the
 //! block that extends into it from below. A block that lies in one span needs no mark.
 //!
-//! The words of 4 or 8 MiB of blocks fill a huge page. When half of its small pages are in use, the
-//! kernel is asked to replace them by a huge one: a word is mostly not in the cache, and then the
-//! translation of its address is not either.
+//! The words of 4 or 8 MiB of blocks fill a huge page. New leaves have huge pages, as long as the
+//! leaves so far are dense: a word is mostly not in the cache, and then the translation of its
+//! address is not either.
 
 use std::ops::Range;
+use std::sync::atomic::AtomicUsize as Counter;
 
 use super::granule::Granule;
 use crate::mem::lazy_slice::LazySlice;
@@ -63,12 +64,20 @@ const WORDS_PER_HUGE_PAGE: usize = PAGES_PER_HUGE_PAGE * WORDS_PER_PAGE;
 /// The most huge pages that the words of a leaf fill.
 const HUGE_PAGES: usize = if cfg!(any(loom, miri)) { 1 } else { 2 };
 
-/// The number of touched pages from which on the kernel is asked for a huge one. So the words take
-/// at most twice the memory.
-const DENSE: u32 = (PAGES_PER_HUGE_PAGE / 2) as u32;
-
-/// The bit in a number of touched pages that is set once the kernel has replaced them.
+/// The bit in a number of touched pages that is set if they are in a huge page.
 const IS_HUGE: u32 = 1 << 31;
+
+/// The pages of words that are in use, and those that are resident: a counter each, so Relaxed.
+static TOUCHED: Counter = Counter::new(0);
+static RESIDENT: Counter = Counter::new(0);
+
+/// Returns whether a new leaf is to have huge pages: if those so far hold a huge page of words, and
+/// at least half of what is resident. So the words take little more than twice the memory that they
+/// would take in small pages.
+fn are_dense() -> bool {
+    let touched = TOUCHED.load(Relaxed);
+    touched >= PAGES_PER_HUGE_PAGE && 2 * touched >= RESIDENT.load(Relaxed)
+}
 
 /// Some leaves in a row. Each array fills whole pages.
 #[repr(C)]
@@ -80,7 +89,7 @@ pub(super) struct Node {
     leaves: [Leaf; LEAVES],
 }
 
-/// What else is known of a leaf. Some of them fill a page.
+/// The marks and counts of a leaf. Some leaves fill a page.
 #[repr(align(128))]
 struct Leaf {
     /// By span: the start of the block that covers its beginning from below, or 0.
@@ -130,7 +139,7 @@ impl Node {
         address: usize,
     ) -> Option<MappedLeaf> {
         let number = address >> LEAF_BITS & (LEAVES - 1);
-        let words = self.words[number].get_or_alloc_aligned(granule.words())?;
+        let words = self.words[number].get_or_alloc_with(granule.words(), are_dense)?;
         Some(MappedLeaf { node: self, number, words })
     }
 
@@ -224,15 +233,20 @@ impl MappedLeaf {
         &self.node.leaves[self.number]
     }
 
-    /// Counts a touched page of a huge one, and asks for the huge one if it is time.
+    /// Counts a touched page.
     fn count_touched(self, huge_page: usize) {
-        let Some(count) = self.leaf().touched_counts.get(huge_page) else { return };
-        // Relaxed: a counter. One thread alone sees the last number before the limit.
-        if count.fetch_add(1, Relaxed) + 1 == DENSE
-            && let Some(words) = self.words.chunks_exact(WORDS_PER_HUGE_PAGE).nth(huge_page)
-            && sys::replace_by_huge_page(words)
+        TOUCHED.fetch_add(1, Relaxed);
+        let count = self.leaf().touched_counts.get(huge_page);
+        // Relaxed: a counter.
+        let before = count.map_or(1, |count| count.fetch_add(1, Relaxed));
+        let words = || self.words.chunks_exact(WORDS_PER_HUGE_PAGE).nth(huge_page);
+        if let (Some(count), 0) = (count, before)
+            && words().is_some_and(sys::are_resident)
         {
             count.fetch_or(IS_HUGE, Relaxed);
+            RESIDENT.fetch_add(PAGES_PER_HUGE_PAGE, Relaxed);
+        } else if before & IS_HUGE == 0 {
+            RESIDENT.fetch_add(1, Relaxed);
         }
     }
 
