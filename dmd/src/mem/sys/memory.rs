@@ -76,25 +76,36 @@ pub(crate) fn map_huge(bytes: usize) -> Option<NonNull<u8>> {
 /// Maps zeroed pages, as [`map`] does. They start at a huge page if they fill some, and are backed
 /// by huge pages if these are preferred and the kernel grants them.
 pub(crate) fn map_aligned(bytes: usize, prefers_huge: bool) -> Option<NonNull<u8>> {
-    let mut pages = map(bytes)?;
-    if bytes % HUGE_PAGE == 0 && pages.addr().get() % HUGE_PAGE != 0 {
+    let pages = map(bytes)?;
+    let is_start = |address: usize| address & (HUGE_PAGE - 1) == 0;
+    let pages = if is_start(pages.addr().get()) || !is_start(bytes) {
+        pages
+    } else {
         // SAFETY: it is this mapping.
         unsafe { unmap(pages, bytes) };
-        let longer = map(bytes + HUGE_PAGE)?;
-        let before = longer.addr().get().next_multiple_of(HUGE_PAGE) - longer.addr().get();
-        // SAFETY: all three are parts of this mapping, and only the second is used from here on.
-        unsafe {
-            pages = longer.add(before);
-            if before > 0 {
-                unmap(longer, before);
-            }
-            unmap(pages.add(bytes), HUGE_PAGE - before);
-        }
-    }
+        cut_aligned(map(bytes + HUGE_PAGE)?, bytes)
+    };
     if prefers_huge {
         prefer_huge_pages(pages, bytes);
     }
     Some(pages)
+}
+
+/// Returns the part of a mapping that starts at a huge page and has so many bytes, and unmaps the
+/// rest. The mapping has the bytes of one huge page more.
+fn cut_aligned(longer: NonNull<u8>, bytes: usize) -> NonNull<u8> {
+    let start = longer.addr();
+    let aligned = start.get().next_multiple_of(HUGE_PAGE);
+    let before = aligned - start.get();
+    let pages = longer.map_addr(|address| address.saturating_add(before));
+    if before > 0 {
+        // SAFETY: the first part of the mapping, which nothing has used yet.
+        unsafe { unmap(longer, before) };
+    }
+    let rest = pages.map_addr(|address| address.saturating_add(bytes));
+    // SAFETY: the last part.
+    unsafe { unmap(rest, HUGE_PAGE - before) };
+    pages
 }
 
 /// Returns whether all pages of these words are resident. In hooks: one system call, and `errno` is

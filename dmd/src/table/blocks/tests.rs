@@ -163,7 +163,7 @@ fn pages_of_words_are_counted_one_by_one_or_as_a_huge_page() {
     let mut huge = 0;
     for granule in [GLIBC, Granule::OF_16] {
         let blocks = Box::new(Blocks::new());
-        // A block in each page of words, in three leaves: the last two are mapped behind dense ones.
+        // A block in each page of words, in three leaves: the last ones follow dense ones.
         let leaf_pages = granule.words() / WORDS_PER_PAGE;
         let start = |page: usize| BASE + page * WORDS_PER_PAGE * granule.bytes();
         let mut touched = 0;
@@ -216,8 +216,7 @@ fn the_words_of_expected_blocks_are_found_where_one_starts() {
         }
         let far_away = BASE + (2 << TOP_SHIFT);
         let starts = [BASE + 0x10, BASE + 0x14, far_away, other + 0x10, other + 0x18, BASE + 0x40];
-        let expected =
-            starts.map(|start| ExpectedBlock::new(std::ptr::without_provenance(start), 20));
+        let expected = starts.map(|start| ExpectedBlock::new(ptr::without_provenance(start), 20));
         blocks.prefetch_expected(granule, &expected);
         let found = expected.each_ref().map(|block| Blocks::find_expected(granule, block));
         assert_eq!(found, [Some(24), None, None, Some(24), None, Some(24)]);
