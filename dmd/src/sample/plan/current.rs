@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
 use super::{
-    AWAKE, C_HEAP, COMPLETE, DECIDED, EACH, EPOCH, EPOCH_SHIFT, EVENTS, FILTERED, OBSERVED, Plan,
-    TIMES, UNPREPARED,
+    AWAKE, C_HEAP, COMPLETE, DECIDED, EPOCH, EPOCH_SHIFT, EVENTS, FILTERED, OBSERVED, Plan, TIMES,
+    UNPREPARED,
 };
 use crate::mem::published::Published;
 use crate::sample::options::{Mode, Options, Stacks};
@@ -105,10 +105,7 @@ pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
     update(|before| {
         // Here, so that a plan after `set_unfiltered` never has the bit.
         let filtered = if HAS_UNFILTERED.load(Relaxed) { 0 } else { FILTERED };
-        let is_complete = before.0 & (DECIDED | COMPLETE) != DECIDED
-            && plan.0 & (EACH | TIMES) == EACH
-            && !before.is_observed();
-        let complete = if is_complete { COMPLETE } else { 0 };
+        let complete = if plan.is_complete_after(before) { COMPLETE } else { 0 };
         Plan(plan.0 | filtered | complete | before.0 & (EVENTS | OBSERVED | UNPREPARED | C_HEAP))
     });
     Ok(())
