@@ -94,7 +94,7 @@ impl<T: Zeroed + Sync> LazySlice<T> {
     /// Returns the slice, as [`get_or_alloc`](Self::get_or_alloc) does. It starts at a huge page,
     /// if it fills some, and has them if `is_dense` returns `true` and the kernel grants them.
     #[inline]
-    pub(crate) fn get_or_alloc_with(
+    pub(crate) fn get_or_alloc_aligned(
         &self,
         length: usize,
         is_dense: impl Fn() -> bool,

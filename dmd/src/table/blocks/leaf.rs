@@ -139,7 +139,7 @@ impl Node {
         address: usize,
     ) -> Option<MappedLeaf> {
         let number = address >> LEAF_BITS & (LEAVES - 1);
-        let words = self.words[number].get_or_alloc_with(granule.words(), are_dense)?;
+        let words = self.words[number].get_or_alloc_aligned(granule.words(), are_dense)?;
         Some(MappedLeaf { node: self, number, words })
     }
 
