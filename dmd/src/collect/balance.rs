@@ -18,7 +18,7 @@ use super::claims::ClaimLog;
 use super::claims::claimants::ClaimantId;
 use super::claims::words::{Allocated, ClaimWords, ResolvedClaim};
 use super::findings::{AttributedBytes, Report, WrongBlock, WrongKind, WrongReport};
-use super::groups::{GroupKey, Groups, ReportSet};
+use super::groups::{GroupId, GroupKey, Groups, ReportSet};
 use super::holders::HolderId;
 use super::holders::reached::Reached;
 use super::summary::{Sampled, Summary};
@@ -173,17 +173,17 @@ impl<'c> Balance<'c> {
         true
     }
 
-    /// Adds a block to its group.
-    pub(crate) fn group(&mut self, block: Block, reports: ReportSet, holder: HolderId) {
+    /// Adds a block to its group, and returns the group; `None` if memory is short.
+    pub(crate) fn group(
+        &mut self,
+        block: Block,
+        reports: ReportSet,
+        holder: HolderId,
+    ) -> Option<GroupId> {
         let Block { requested, usable, site, rate, time, .. } = block;
-        let age = self.age(time);
+        let age = Age::of(time, self.now);
         let key = GroupKey { requested, usable, site, reports, holder, rate, age, is_freed: false };
-        self.groups.add(key, 1);
-    }
-
-    /// Returns the age of a block that was allocated at `time`.
-    pub(crate) fn age(&self, time: u64) -> Age {
-        Age::of(time, self.now)
+        self.groups.add(key, 1)
     }
 
     /// Adds freed blocks to their group.

@@ -104,7 +104,10 @@ impl Collection {
             heap_allocated,
             unmeasured: if is_restricted { 0 } else { ending.unmeasured },
             allocated_during,
-            lost_blocks: BLOCKS.lost() + FREED.lost() + balance.groups.lost,
+            lost_blocks: BLOCKS.lost()
+                + FREED.lost()
+                + balance.groups.lost
+                + scanned.as_ref().map_or(0, |scanned| scanned.blocks.lost),
             lost_claims: claim_log.lost() + balance.lost(),
             ..balance.summary
         };

@@ -7,11 +7,10 @@ use std::time::Duration;
 use memreport::__private::AttributedBy;
 use memreport::Field;
 
-use super::age::Age;
 use super::groups::{GroupKey, Groups, ReportSet};
+use super::holders::Holders;
 use super::holders::thread_stacks::ThreadStacks;
-use super::holders::{HolderId, Holders};
-use super::scan::ContentsRange;
+use super::scan::list::ScannedBlocks;
 use super::summary::{Sampled, Sum, Summary};
 
 use crate::mem::pages::PageList;
@@ -22,7 +21,6 @@ use crate::stack::site::{self, SiteId};
 use crate::stack::thread::{self, RegisteredThread};
 use crate::stack::walk;
 use crate::stack::walk::tally::Tally;
-use crate::table::packed_block::Block;
 
 /// The result of one collection. [`of`](Self::of) returns that of a snapshot.
 ///
@@ -87,24 +85,13 @@ pub(crate) struct AttributedBytes {
 pub(crate) struct Scanned {
     /// `None` if the contents are missing.
     pub(crate) file: Option<File>,
-    pub(crate) blocks: PageList<ScannedBlock>,
+    pub(crate) blocks: ScannedBlocks,
 }
 
 impl Scanned {
     pub(super) const fn empty() -> Self {
-        Scanned { file: None, blocks: PageList::new() }
+        Scanned { file: None, blocks: ScannedBlocks::new() }
     }
-}
-
-/// A block of a scan.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ScannedBlock {
-    pub(crate) address: usize,
-    pub(crate) block: Block,
-    pub(crate) reports: ReportSet,
-    pub(crate) holder: HolderId,
-    pub(crate) age: Age,
-    pub(crate) contents: Option<ContentsRange>,
 }
 
 /// A thread that has allocated.

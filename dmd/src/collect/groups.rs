@@ -37,6 +37,20 @@ impl Key for GroupKey {
     }
 }
 
+/// The number of a group, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupId(u32);
+
+impl GroupId {
+    pub(crate) fn from_number(number: u32) -> Self {
+        GroupId(number)
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// The number of a list of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReportSet(u32);
@@ -73,8 +87,9 @@ impl Groups {
         }
     }
 
-    /// Adds `count` blocks to a group.
-    pub(super) fn add(&mut self, key: GroupKey, count: u64) {
+    /// Adds `count` blocks to a group, and returns its number; `None` if memory is short, and the
+    /// blocks are counted as lost.
+    pub(super) fn add(&mut self, key: GroupKey, count: u64) -> Option<GroupId> {
         let number = self.keys.intern(key);
         let slot = number.and_then(|number| {
             if number as usize == self.counts.as_slice().len() {
@@ -83,9 +98,20 @@ impl Groups {
             self.counts.as_mut_slice().get_mut(number as usize)
         });
         match slot {
-            Some(slot) => *slot += count,
-            None => self.lost += usize::try_from(count).unwrap_or(usize::MAX),
+            Some(slot) => {
+                *slot += count;
+                number.map(GroupId)
+            }
+            None => {
+                self.lost += usize::try_from(count).unwrap_or(usize::MAX);
+                None
+            }
         }
+    }
+
+    /// Returns the properties of a group of these.
+    pub(crate) fn key(&self, group: GroupId) -> Option<&GroupKey> {
+        self.keys.keys().get(group.0 as usize)
     }
 
     /// Returns the set with one more report, or the same set if memory is short.

@@ -8,11 +8,12 @@ use memreport::{HeapCounters, heap_counters};
 use super::balance::Balance;
 use super::claims::ClaimLog;
 use super::claims::words::{ClaimWords, address_of};
-use super::findings::{Scanned, ScannedBlock};
+use super::findings::Scanned;
 use super::groups::ReportSet;
 use super::holders::reached::Reached;
 use super::holders::{HolderId, Holders};
 use super::restriction::Restriction;
+use super::scan::list::ScannedBlock;
 use super::scan::{Frozen, FrozenBlock};
 use super::summary::Sum;
 use crate::stack::site;
@@ -128,18 +129,9 @@ impl<'c> HeapPass<'c> {
     fn visit(&mut self, FrozenBlock { address, packed, block, contents }: FrozenBlock) {
         let Some(attribution) = self.attribute(address, block, packed) else { return };
         let Attribution { reports, holder } = attribution;
-        self.balance.group(block, reports, holder);
-        if let Some(scanned) = &mut self.scanned {
-            let age = self.balance.age(block.time);
-            // The list counts a block that is lost.
-            let _ = scanned.blocks.push(ScannedBlock {
-                address,
-                block,
-                reports,
-                holder,
-                age,
-                contents,
-            });
+        let group = self.balance.group(block, reports, holder);
+        if let (Some(scanned), Some(group)) = (&mut self.scanned, group) {
+            scanned.blocks.push(ScannedBlock { address, group, contents });
         }
     }
 

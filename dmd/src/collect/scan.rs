@@ -1,7 +1,8 @@
 //! The contents of all blocks at one instant: a forked child writes its copy of the heap to a file.
 //!
 //! The child has only this thread, so it must not wait for a lock. It reads the table of blocks,
-//! which has none, and calls the kernel to write (`batch`). `fork` makes the child.
+//! which has none, and calls the kernel to write (`batch`). `fork` makes the child. The blocks of
+//! the file that a dump contains are in a `list`, whose numbers are in `base_128`.
 //!
 //! The file has a record for each block: address, packed word, requested and usable bytes, time,
 //! the number of bytes of contents, then the contents.
@@ -11,6 +12,8 @@
     reason = "words that were written as such; sizes of files"
 )]
 
+pub(crate) mod base_128;
+pub(crate) mod list;
 mod batch;
 mod fork;
 
@@ -46,7 +49,7 @@ pub(crate) struct FrozenBlock {
 }
 
 /// The place of a block's contents in the file, in bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContentsRange {
     pub(crate) offset: u64,
     pub(crate) bytes: u64,

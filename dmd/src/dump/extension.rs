@@ -72,7 +72,7 @@ pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
             fields["threads"][number]["pointer"] = format!("{:x}", thread.handle).into();
         }
         fields["needs"] = json!(["scannedBlocks"]);
-        fields["scannedBlocks"] = scanned.blocks.as_slice().len().into();
+        fields["scannedBlocks"] = scanned.blocks.len().into();
     }
     fields
 }

@@ -11,10 +11,13 @@ use super::blocks::{write_age, write_holder, write_reports, write_site};
 use super::keys::Keys;
 use crate::collect::Dump;
 use crate::collect::age::Age;
-use crate::collect::findings::{Scanned, ScannedBlock};
-use crate::collect::groups::ReportSet;
+use crate::collect::findings::Scanned;
+use crate::collect::groups::{GroupKey, Groups, ReportSet};
 use crate::collect::holders::HolderId;
+use crate::collect::scan::base_128::Digits;
+use crate::collect::scan::list::ScannedBlock;
 use crate::mem::local_interner::{Key, LocalInterner};
+use crate::mem::pages::PageList;
 use crate::stack::site::SiteId;
 
 /// The byte between the JSON and the blocks. JSON has none like it.
@@ -35,13 +38,6 @@ struct Kind {
     age: Age,
 }
 
-impl Kind {
-    fn of(block: &ScannedBlock) -> Self {
-        let ScannedBlock { block, reports, holder, age, .. } = *block;
-        Kind { site: block.site, reports, holder, age }
-    }
-}
-
 impl Key for Kind {
     fn words(self) -> (u64, u64) {
         let holder = u64::from(self.holder.bits()) << 32 | u64::from(self.age.number());
@@ -50,20 +46,28 @@ impl Key for Kind {
 }
 
 /// The kinds of a scan's blocks, numbered from 0.
-pub(super) struct Kinds(LocalInterner<Kind>);
+pub(super) struct Kinds {
+    kinds: LocalInterner<Kind>,
+    /// The kind of each group of the dump.
+    by_group: PageList<u32>,
+}
 
 impl Kinds {
-    /// Collects the kinds of all blocks.
+    /// Collects the kinds of all groups.
     ///
     /// # Errors
     ///
     /// If memory is short.
-    pub(super) fn of(scanned: &Scanned) -> io::Result<Self> {
-        let mut kinds = LocalInterner::new();
-        for block in scanned.blocks.as_slice() {
-            kinds.intern(Kind::of(block)).ok_or(io::ErrorKind::OutOfMemory)?;
+    pub(super) fn of(groups: &Groups) -> io::Result<Self> {
+        let (mut kinds, mut by_group) = (LocalInterner::new(), PageList::new());
+        for (group, _) in groups.iter() {
+            let GroupKey { site, reports, holder, age, .. } = *group;
+            let kind = kinds.intern(Kind { site, reports, holder, age });
+            if !kind.is_some_and(|kind| by_group.push(kind)) {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
         }
-        Ok(Kinds(kinds))
+        Ok(Kinds { kinds, by_group })
     }
 
     /// Writes a record for each kind.
@@ -74,7 +78,7 @@ impl Kinds {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let mut separator = "\n";
-        for kind in self.0.keys() {
+        for kind in self.kinds.keys() {
             write!(out, "{separator}{{\"req\":0")?;
             separator = ",\n";
             write_site(kind.site, keys, out)?;
@@ -88,42 +92,35 @@ impl Kinds {
     }
 
     /// Writes all blocks with their contents.
-    pub(super) fn write_blocks(&self, scanned: &Scanned, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_blocks(
+        &self,
+        scanned: &Scanned,
+        groups: &Groups,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         out.write_all(&[END_OF_JSON])?;
         let mut contents = scanned.file.as_ref().map(Contents::new).transpose()?;
         let mut before = 0;
-        for block in scanned.blocks.as_slice() {
-            let ScannedBlock { address, block: sizes, contents: range, .. } = block;
-            let kind = self.0.find(Kind::of(block)).ok_or(io::ErrorKind::OutOfMemory)?;
+        for ScannedBlock { address, group, contents: range } in scanned.blocks.iter() {
+            let kind = self.by_group.as_slice().get(group.number() as usize);
+            let (Some(kind), Some(sizes)) = (kind, groups.key(group)) else { continue };
             let words = range.filter(|range| range.bytes == sizes.requested as u64 / WORD * WORD);
             let words = words.zip(contents.as_mut());
-            write_number((address - before) as u64, out)?;
-            write_number(sizes.requested as u64, out)?;
-            write_number((sizes.usable - sizes.requested) as u64, out)?;
-            write_number(u64::from(kind) << 1 | u64::from(words.is_some()), out)?;
-            before = *address;
+            for number in [
+                (address - before) as u64,
+                sizes.requested as u64,
+                (sizes.usable - sizes.requested) as u64,
+                u64::from(*kind) << 1 | u64::from(words.is_some()),
+            ] {
+                out.write_all(Digits::of(number).as_bytes())?;
+            }
+            before = address;
             if let Some((range, contents)) = words {
                 contents.copy(range.offset, range.bytes, out)?;
             }
         }
         Ok(())
     }
-}
-
-/// Writes a number in base 128, the lowest digit first. All digits but the last have the high bit.
-fn write_number(mut number: u64, out: &mut impl Write) -> io::Result<()> {
-    let mut digits = [0; 10];
-    let mut length = 0;
-    for digit in &mut digits {
-        *digit = (number & 0x7f) as u8 | 0x80;
-        length += 1;
-        number >>= 7;
-        if number == 0 {
-            *digit &= 0x7f;
-            break;
-        }
-    }
-    out.write_all(&digits[..length])
 }
 
 /// The file of contents, read from its beginning to its end.
@@ -156,26 +153,5 @@ impl<'f> Contents<'f> {
             left -= length as u64;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_in_base_128() {
-        let table: [(u64, &[u8]); 5] = [
-            (0, &[0]),
-            (127, &[127]),
-            (128, &[0x80, 1]),
-            (300, &[0xac, 2]),
-            (u64::MAX, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
-        ];
-        for (number, expected) in table {
-            let mut out = Vec::new();
-            write_number(number, &mut out).expect("a vector takes all");
-            assert_eq!(out, expected, "{number}");
-        }
     }
 }

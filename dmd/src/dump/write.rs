@@ -26,8 +26,8 @@ pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"{\"version\":5,\n\"invocation\":")?;
     put(out, &json!({ "dmdEnvVar": dump.variable, "mode": dump.mode.name_in_dumps() }))?;
     out.write_all(b",\n\"blockList\":[")?;
-    let scanned = dump.contents.scanned.as_ref();
-    let kinds = scanned.map(Kinds::of).transpose()?;
+    let (scanned, groups) = (dump.contents.scanned.as_ref(), &dump.contents.groups);
+    let kinds = scanned.map(|_| Kinds::of(groups)).transpose()?;
     match &kinds {
         Some(kinds) => kinds.write(dump, &mut keys, out)?,
         None => write_groups(dump, &mut keys, out)?,
@@ -40,7 +40,7 @@ pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
     write_frames(&dump.modules, &keys, out)?;
     out.write_all(b"}}\n")?;
     if let (Some(kinds), Some(scanned)) = (&kinds, scanned) {
-        kinds.write_blocks(scanned, out)?;
+        kinds.write_blocks(scanned, groups, out)?;
     }
     out.flush()
 }

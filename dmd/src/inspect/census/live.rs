@@ -7,10 +7,8 @@ use memreport_analysis::census::{Breakdown, Census};
 
 use super::source::{BlockProperties, LiveSource};
 use crate::collect::Dump;
-use crate::collect::findings::ScannedBlock;
 use crate::collect::groups::GroupKey;
 use crate::collect::holders::enabled::without_holders;
-use crate::table::packed_block::Block;
 
 /// Counts the live blocks of this program by a breakdown; `None` while DMD is asleep.
 ///
@@ -71,26 +69,24 @@ impl Dump {
             let contents = &self.contents;
             let mut source = LiveSource::new(self);
             let mut counting = Counting::new(breakdown);
+            let mut count = |address: Option<u64>, group: &GroupKey, count: u64| {
+                let GroupKey { requested, usable, site, rate, reports, age, .. } = *group;
+                let properties = BlockProperties { requested, usable, site, rate, reports, age };
+                let item = Item { address, ..source.item(properties, count) };
+                counting.add(&item, &mut source);
+            };
             match &contents.scanned {
                 Some(scanned) => {
-                    for scanned in scanned.blocks.as_slice() {
-                        let ScannedBlock { address, block, reports, age, .. } = scanned;
-                        let Block { requested, usable, site, rate, .. } = *block;
-                        let (reports, age) = (*reports, *age);
-                        let properties =
-                            BlockProperties { requested, usable, site, rate, reports, age };
-                        let address = Some(*address as u64);
-                        let item = Item { address, ..source.item(properties, 1) };
-                        counting.add(&item, &mut source);
+                    for block in scanned.blocks.iter() {
+                        let group = contents.groups.key(block.group);
+                        group
+                            .into_iter()
+                            .for_each(|group| count(Some(block.address as u64), group, 1));
                     }
                 }
                 None => {
-                    for (key, count) in contents.groups.iter().filter(|(key, _)| !key.is_freed) {
-                        let GroupKey { requested, usable, site, rate, reports, age, .. } = *key;
-                        let properties =
-                            BlockProperties { requested, usable, site, rate, reports, age };
-                        let item = source.item(properties, count);
-                        counting.add(&item, &mut source);
+                    for (group, blocks) in contents.groups.iter().filter(|(key, _)| !key.is_freed) {
+                        count(None, group, blocks);
                     }
                 }
             }
