@@ -23,7 +23,7 @@ mod words;
 use memreport::Field;
 
 use self::skipped::SkippedPointers;
-use self::words::each_word;
+use self::words::{WordBatch, each_word};
 use super::claims::words::{ClaimWords, address_of};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
@@ -81,8 +81,9 @@ pub(crate) struct Holders {
     granule: Granule,
     /// The epoch of blocks that are not in the dump.
     epoch: Epoch,
-    /// The starts of the held blocks, in the order in which they were found.
-    starts: LocalInterner<usize>,
+    /// The numbers of the held blocks by their starts, until all are found.
+    numbers: LocalInterner<usize>,
+    /// The held blocks, in the order in which they were found; by address once all are found.
     held: PageList<HeldBlock>,
     /// Holders by number: 0 for a field or 1 for a static, and the address of the field or the
     /// word.
@@ -125,7 +126,8 @@ impl StaticWord {
 
 /// An unreported block and its holder.
 #[derive(Clone, Copy, Debug)]
-struct HeldBlock {
+pub(crate) struct HeldBlock {
+    start: usize,
     /// The block's packed word: a later block at this address has another.
     identity: u64,
     requested: usize,
@@ -140,7 +142,7 @@ impl Holders {
         Holders {
             granule,
             epoch,
-            starts: LocalInterner::new(),
+            numbers: LocalInterner::new(),
             held: PageList::new(),
             ids: LocalInterner::new(),
             holders: PageList::new(),
@@ -180,6 +182,8 @@ impl Holders {
             });
         }
         self.follow_blocks(claims);
+        self.numbers = LocalInterner::new();
+        self.held.as_mut_slice().sort_unstable_by_key(|held| held.start);
     }
 
     /// Adds the words of further data that lead to blocks, for a scan.
@@ -194,12 +198,9 @@ impl Holders {
         }
     }
 
-    /// Returns the holder of a block, or the default if none is known.
-    pub(crate) fn holder_of(&self, start: usize, packed: PackedBlock) -> HolderId {
-        let number = self.starts.find(start);
-        let held = number.and_then(|number| self.held.as_slice().get(number as usize));
-        held.filter(|held| held.identity == packed.word() && !held.is_ambiguous)
-            .map_or_else(HolderId::default, |held| held.holder)
+    /// Returns the holders of blocks, for a pass over all blocks in the order of their addresses.
+    pub(crate) fn by_address(&self) -> HoldersByAddress<'_> {
+        HoldersByAddress(self.held.as_slice())
     }
 
     pub(crate) fn list(&self) -> &[Holder] {
@@ -221,35 +222,53 @@ impl Holders {
 
     /// Follows the words of held blocks breadth first, so that the nearest holder is found first.
     fn follow_blocks(&mut self, claims: &[ClaimWords]) {
-        let (mut next, mut read) = (0, 0);
-        while let (Some(&HeldBlock { requested, holder, .. }), Some(&start)) =
-            (self.held.as_slice().get(next), self.starts.keys().get(next))
-        {
-            next += 1;
-            read += requested;
-            if read > MAX_BLOCK_BYTES {
-                return;
-            }
-            each_word(start, start + requested, |_, word| {
-                let found = BLOCKS.starting_at(self.granule, word);
-                if let Some(found) = found
-                    && self.is_in_dump(found.block)
-                    && !is_claimed(word, claims)
-                {
-                    self.set_holder(found, holder.indirect());
+        let (mut next, mut followed) = (0, 0);
+        let mut batch = WordBatch::new();
+        while let Some(&first) = self.held.as_slice().get(next) {
+            let blocks = self.held.as_slice().get(next..).unwrap_or(&[]);
+            let copied = batch.read(blocks.iter().map(|held| (held.start, held.requested)));
+            for index in 0..copied.max(1) {
+                let Some(&held) = self.held.as_slice().get(next) else { return };
+                next += 1;
+                followed += held.requested;
+                if followed > MAX_BLOCK_BYTES {
+                    return;
                 }
-            });
+                let mut follow = |word| self.follow_word(word, held.holder.indirect(), claims);
+                if copied > 0 {
+                    batch.words(index).iter().for_each(|word| follow(*word));
+                } else {
+                    let end = first.start + first.requested;
+                    each_word(first.start, end, |_, word| follow(word));
+                }
+            }
+        }
+    }
+
+    /// Sets the holder of the block that starts where a word points to, if it is unreported.
+    fn follow_word(&mut self, word: usize, holder: HolderId, claims: &[ClaimWords]) {
+        let found = BLOCKS.starting_at(self.granule, word);
+        if let Some(found) = found
+            && self.is_in_dump(found.block)
+            && !is_claimed(word, claims)
+        {
+            self.set_holder(found, holder);
         }
     }
 
     /// Sets the holder of a block that has none. A second indirect holder makes it ambiguous.
     fn set_holder(&mut self, found: LiveBlock, holder: HolderId) {
-        let Some(number) = self.starts.intern(found.start) else { return };
+        let Some(number) = self.numbers.intern(found.start) else { return };
         match self.held.as_mut_slice().get_mut(number as usize) {
             Some(held) => held.is_ambiguous |= held.holder.is_indirect() && held.holder != holder,
             None => {
-                let (identity, requested) = (found.packed.word(), found.block.requested);
-                self.held.push(HeldBlock { identity, requested, holder, is_ambiguous: false });
+                self.held.push(HeldBlock {
+                    start: found.start,
+                    identity: found.packed.word(),
+                    requested: found.block.requested,
+                    holder,
+                    is_ambiguous: false,
+                });
             }
         }
     }
@@ -272,6 +291,27 @@ impl Holders {
     }
 }
 
+/// The holders of the blocks that a pass over all blocks has not reached yet.
+#[derive(Clone, Debug)]
+pub(crate) struct HoldersByAddress<'h>(&'h [HeldBlock]);
+
+impl HoldersByAddress<'_> {
+    /// Returns the holder of a block, or the default if none is known. No later block may be at a
+    /// lower address.
+    #[inline]
+    pub(crate) fn holder_of(&mut self, start: usize, packed: PackedBlock) -> HolderId {
+        while let Some((held, rest)) = self.0.split_first()
+            && held.start <= start
+        {
+            self.0 = rest;
+            if held.start == start && held.identity == packed.word() && !held.is_ambiguous {
+                return held.holder;
+            }
+        }
+        HolderId::default()
+    }
+}
+
 fn is_claimed(start: usize, claims: &[ClaimWords]) -> bool {
     claims.binary_search_by_key(&start, address_of).is_ok()
 }
@@ -279,6 +319,43 @@ fn is_claimed(start: usize, claims: &[ClaimWords]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::rate::SamplingRate;
+    use crate::stack::site::SiteId;
+
+    #[test]
+    fn holders_are_found_in_the_order_of_addresses() {
+        let epoch = Epoch::FIRST;
+        let rate = SamplingRate::EVERY;
+        let block = |at: usize| {
+            let (site, requested) = (SiteId::UNKNOWN, 8 + at);
+            let block = Block { requested, usable: 48, site, epoch, rate, time: 0 };
+            (block, PackedBlock::small(block, false).expect("it is small"))
+        };
+        let mut holders = Holders::new(Granule::OF_32, epoch.next());
+        let id = |number: u32| HolderId(number);
+        // The last one has two indirect holders.
+        for (at, holder) in [(7, id(3)), (1, id(2)), (4, id(1).indirect()), (9, id(1).indirect())] {
+            let (block, packed) = block(at);
+            holders.set_holder(LiveBlock { start: at * 64, block, packed }, holder);
+        }
+        let (other, packed) = block(9);
+        holders.set_holder(LiveBlock { start: 9 * 64, block: other, packed }, id(5).indirect());
+        holders.find(&SkippedPointers::new(Granule::OF_32), &[], &[]);
+        let mut by_address = holders.by_address();
+        for (at, expected) in [
+            (0, HolderId::default()),
+            (1, id(2)),
+            (2, HolderId::default()),
+            (4, id(1).indirect()),
+            (7, id(3)),
+            (9, HolderId::default()),
+            (10, HolderId::default()),
+        ] {
+            assert_eq!(by_address.holder_of(at * 64, block(at).1), expected, "{at}");
+        }
+        // A later block at the address has another identity.
+        assert_eq!(holders.by_address().holder_of(7 * 64, block(8).1), HolderId::default());
+    }
 
     #[test]
     fn the_words_around_a_static_are_those_of_its_data() {

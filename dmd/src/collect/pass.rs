@@ -11,7 +11,7 @@ use super::claims::words::{ClaimWords, address_of};
 use super::findings::Scanned;
 use super::groups::ReportSet;
 use super::holders::reached::Reached;
-use super::holders::{HolderId, Holders};
+use super::holders::{HolderId, Holders, HoldersByAddress};
 use super::restriction::Restriction;
 use super::scan::list::ScannedBlock;
 use super::scan::{Frozen, FrozenBlock};
@@ -33,7 +33,8 @@ pub(super) struct HeapPass<'c> {
     pub(super) scanned: Option<Scanned>,
     /// Claims of addresses that the pass has not reached yet.
     unread: &'c [ClaimWords],
-    holders: &'c Holders,
+    /// Holders of blocks that the pass has not reached yet.
+    held: HoldersByAddress<'c>,
     /// The blocks that count, if not all do.
     restriction: Option<Restriction>,
 }
@@ -91,7 +92,7 @@ impl<'c> HeapPass<'c> {
             sums: PassSums::default(),
             scanned: None,
             unread: claim_log.sorted(),
-            holders,
+            held: holders.by_address(),
             restriction: Restriction::current(),
         }
     }
@@ -168,7 +169,7 @@ impl<'c> HeapPass<'c> {
         }
         let reports = self.balance.add(LiveBlock { start: address, block, packed }, site, claims);
         let holder = match reports {
-            ReportSet::NONE => self.holders.holder_of(address, packed),
+            ReportSet::NONE => self.held.holder_of(address, packed),
             _ => HolderId::default(),
         };
         Some(Attribution { reports, holder })

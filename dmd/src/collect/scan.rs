@@ -4,13 +4,10 @@
 //! which has none, and calls the kernel to write (`batch`). `fork` makes the child. The blocks of
 //! the file that a dump contains are in a `list`, whose numbers are in `base_128`.
 //!
-//! The file has a record for each block: address, packed word, requested and usable bytes, time,
-//! the number of bytes of contents, then the contents.
-#![expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    reason = "words that were written as such; sizes of files"
-)]
+//! The file begins with the numbers of live blocks and bytes. Then come batches: the number of
+//! blocks, the bytes of their contents, a head for each block, and the contents, which may have
+//! bytes between them that belong to none. The heads are read alone.
+#![expect(clippy::cast_possible_truncation, reason = "words that were written as such")]
 
 pub(crate) mod base_128;
 pub(crate) mod list;
@@ -18,14 +15,16 @@ mod batch;
 mod fork;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::mem::size_of;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use memreport::__private::PrivateFile;
 
-use self::batch::{Batch, HEAD, UNREADABLE};
+use self::batch::Batch;
+use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::table::blocks::{Blocks, Granule};
 use crate::table::packed_block::{Block, PackedBlock};
@@ -66,48 +65,98 @@ impl Frozen {
         let mut batch = Batch::new(file.as_raw_fd())?;
         fork::fork(|| batch.write_all(blocks, granule))?;
         let mut frozen = Frozen { file, live_blocks: 0, live_bytes: 0 };
-        let [blocks, bytes] = words(&mut &frozen.file)?;
+        let [blocks, bytes] = words_at(&frozen.file, 0)?;
         (frozen.live_blocks, frozen.live_bytes) = (blocks, bytes);
         Ok(frozen)
     }
 
     /// Calls `visit` with each block, in the order of their addresses.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(FrozenBlock)) -> io::Result<()> {
-        let mut input = io::BufReader::with_capacity(1 << 16, &self.file);
-        io::Seek::rewind(&mut input)?;
-        let mut offset = size_of::<[u64; 2]>() as u64;
-        let [..] = words::<2>(&mut input)?;
-        while let Some([address, word, requested, usable, time, bytes]) = next_head(&mut input)? {
-            offset += size_of::<[u64; HEAD]>() as u64;
-            let contents = (bytes != UNREADABLE).then_some(ContentsRange { offset, bytes });
-            let length = contents.map_or(0, |contents| contents.bytes);
-            input.seek_relative(length as i64)?;
-            offset += length;
-            let packed = PackedBlock::from_word(word)
-                .ok_or_else(|| io::Error::other("the file of contents is damaged"))?;
-            let (requested, usable) = (requested as usize, usable as usize);
-            let (site, epoch, rate) = (packed.site(), packed.epoch(), packed.rate());
-            let block = Block { requested, usable, site, epoch, rate, time };
-            visit(FrozenBlock { address: address as usize, packed, block, contents });
+        let mut heads =
+            PageList::<u8>::zeros(BATCH * size_of::<Head>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let end = self.file.metadata()?.len();
+        let mut position = size_of::<[u64; 2]>() as u64;
+        while position < end {
+            let [blocks, contents] = words_at(&self.file, position)?;
+            position += size_of::<[u64; 2]>() as u64;
+            let heads = heads.as_mut_slice().get_mut(..blocks as usize * size_of::<Head>());
+            let heads = heads.ok_or_else(damaged)?;
+            self.file.read_exact_at(heads, position)?;
+            position += heads.len() as u64 + contents;
+            for head in heads.chunks_exact(size_of::<Head>()) {
+                visit(Head::from_bytes(head).block().ok_or_else(damaged)?);
+            }
         }
         Ok(())
     }
 }
 
-/// Reads words as the child wrote them.
-fn words<const N: usize>(input: &mut impl Read) -> io::Result<[u64; N]> {
-    let mut words = [0; N];
-    for word in &mut words {
-        let mut bytes = [0; 8];
-        input.read_exact(&mut bytes)?;
-        *word = u64::from_ne_bytes(bytes);
-    }
-    Ok(words)
+/// A block in the file, before the contents of all blocks of its batch.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Head {
+    address: u64,
+    /// The packed block.
+    word: u64,
+    requested: u64,
+    usable: u64,
+    time: u64,
+    /// The place of the contents in the file.
+    contents: u64,
 }
 
-/// Reads the head of the next block; `None` at the end.
-fn next_head(input: &mut impl io::BufRead) -> io::Result<Option<[u64; HEAD]>> {
-    if input.fill_buf()?.is_empty() { Ok(None) } else { words(input).map(Some) }
+/// The most blocks of a batch.
+const BATCH: usize = 4096;
+
+/// The place of contents that could not be read.
+const UNREADABLE: u64 = u64::MAX;
+
+/// Returns the bytes of a block's contents: whole words of the requested size, as in Mozilla's
+/// dumps.
+fn contents_of(requested: u64) -> u64 {
+    requested & !(size_of::<usize>() as u64 - 1)
+}
+
+impl Head {
+    /// Reads a head as the child wrote it.
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let mut words = bytes.chunks_exact(size_of::<u64>()).map(word);
+        let mut next = || words.next().unwrap_or(0);
+        Head {
+            address: next(),
+            word: next(),
+            requested: next(),
+            usable: next(),
+            time: next(),
+            contents: next(),
+        }
+    }
+
+    /// Returns the block; `None` if the head is damaged.
+    fn block(self) -> Option<FrozenBlock> {
+        let packed = PackedBlock::from_word(self.word)?;
+        let (requested, usable) = (self.requested as usize, self.usable as usize);
+        let (site, epoch, rate) = (packed.site(), packed.epoch(), packed.rate());
+        let block = Block { requested, usable, site, epoch, rate, time: self.time };
+        let range = ContentsRange { offset: self.contents, bytes: contents_of(self.requested) };
+        let contents = (self.contents != UNREADABLE).then_some(range);
+        Some(FrozenBlock { address: self.address as usize, packed, block, contents })
+    }
+}
+
+/// Reads words as the child wrote them.
+fn words_at<const N: usize>(file: &File, position: u64) -> io::Result<[u64; N]> {
+    let mut bytes = [[0; size_of::<u64>()]; N];
+    file.read_exact_at(bytes.as_flattened_mut(), position)?;
+    Ok(bytes.map(u64::from_ne_bytes))
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_ne_bytes)
+}
+
+fn damaged() -> io::Error {
+    io::Error::other("the file of contents is damaged")
 }
 
 /// Creates a file that is deleted when it is closed. It can be as big as the heap, so it is in the
@@ -132,7 +181,6 @@ mod tests {
     use crate::sample::rate::SamplingRate;
     use crate::stack::site::SiteId;
     use crate::table::epoch::Epoch;
-    use std::os::unix::fs::FileExt;
 
     const GLIBC: Granule = Granule::OF_32;
 
@@ -183,13 +231,23 @@ mod tests {
 
     #[test]
     fn blocks_of_several_batches_are_read() {
-        let data = vec![1_u8; 64 * 2000];
+        let data: Vec<u64> = (0..32 * 6000).collect();
         let start = data.as_ptr().addr().next_multiple_of(32);
-        let blocks: Vec<_> = (0..1900).map(|index| (start + index * 64, 40)).collect();
-        let (_, found) = frozen(&blocks);
-        let found: Vec<_> =
-            found.iter().map(|block| (block.address, block.block.requested)).collect();
-        assert_eq!(found, blocks);
+        let first = (start - data.as_ptr().addr()) / 8;
+        // Side by side, with a gap that is written too, and with one that is not.
+        for distance in [32, 64, 256] {
+            let blocks: Vec<_> =
+                (0..5900).map(|index| (start + index * distance, 16 + index % 2 * 8)).collect();
+            let (frozen, found) = frozen(&blocks);
+            assert_eq!(found.len(), blocks.len());
+            for (index, (found, (address, requested))) in found.iter().zip(blocks).enumerate() {
+                assert_eq!((found.address, found.block.requested), (address, requested));
+                let contents = found.contents.unwrap();
+                assert_eq!(contents.bytes as usize, requested);
+                let [word] = words_at(&frozen.file, contents.offset).unwrap();
+                assert_eq!(word as usize, first + index * distance / 8);
+            }
+        }
     }
 
     #[test]

@@ -2,36 +2,47 @@
 //!
 //! A batch runs in the forked child. It calls the kernel and allocates nothing. Memory that cannot
 //! be read is an error of the call, not a fault of the process.
+//!
+//! Small blocks lie close together, and the kernel copies one long piece of memory several times
+//! as fast as many short ones. So the few bytes between two blocks, such as an allocator's headers,
+//! are written with them.
 #![expect(unsafe_code, reason = "writes memory that it does not own")]
-#![expect(clippy::cast_possible_wrap, reason = "sizes of files")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "sizes of blocks and of files"
+)]
 
 use std::ffi::c_int;
 use std::io;
 use std::mem::size_of;
 
+use super::{BATCH, Head, UNREADABLE, contents_of};
 use crate::mem::pages::PageList;
 use crate::table::blocks::{Blocks, Granule, LiveBlock};
 
-/// The words before the contents of a block: address, packed word, requested and usable bytes,
-/// time, bytes of contents.
-pub(super) const HEAD: usize = 6;
+/// The most pieces of a batch's contents: the kernel takes 1,024 in one call, with the two before.
+const MAX_PIECES: usize = 1022;
 
-/// The bytes of contents in the head of a block that cannot be read.
-pub(super) const UNREADABLE: u64 = u64::MAX;
-
-/// The number of blocks that one call writes: the kernel takes at most 1024 pieces.
-const BATCH: usize = 512;
+/// The most bytes between two blocks that are written too. They are in pages of these blocks, so
+/// they are readable where the blocks are.
+const MAX_GAP: usize = 64;
 
 /// The longest piece that is written by one call, in bytes. The kernel takes at most 2 GiB.
 pub(super) const MAX_LENGTH: usize = if cfg!(test) { 1 << 16 } else { 1 << 30 };
 
+/// The bytes before the heads of a batch: the number of its heads, and the bytes of its contents.
+const BEFORE_HEADS: u64 = size_of::<[u64; 2]>() as u64;
+
 /// The buffers of the child, which are allocated before the fork.
 pub(super) struct Batch {
     descriptor: c_int,
-    /// The heads of the blocks of one call.
-    heads: PageList<[u64; HEAD]>,
-    /// Head and contents of each block in turn.
+    /// The heads of the blocks, with the places of their contents in the contents of the batch.
+    heads: PageList<Head>,
+    /// Two places for what is before the contents, and the pieces of memory that are the contents.
     pieces: PageList<Piece>,
+    /// The bytes of the contents.
+    bytes: usize,
     /// The position in the file, in bytes.
     position: u64,
     failed: bool,
@@ -47,113 +58,201 @@ struct Piece {
 
 const _: () = assert!(size_of::<Piece>() == size_of::<libc::iovec>());
 
+impl Piece {
+    const NONE: Self = Piece { start: 0, length: 0 };
+
+    fn of<T>(values: &[T]) -> Self {
+        Piece { start: values.as_ptr().addr(), length: size_of_val(values) }
+    }
+
+    /// Returns whether a block at this address is so close behind the piece that both are written
+    /// as one.
+    fn is_close_to(self, address: usize) -> bool {
+        address.checked_sub(self.start + self.length).is_some_and(|gap| gap <= MAX_GAP)
+    }
+}
+
 impl Batch {
     pub(super) fn new(descriptor: c_int) -> io::Result<Self> {
         let mut batch = Batch {
             descriptor,
             heads: PageList::new(),
             pieces: PageList::new(),
+            bytes: 0,
             position: 0,
             failed: false,
         };
         // Fills the lists once, so that their pages are mapped before the fork.
-        for _ in 0..BATCH {
-            let is_mapped = batch.heads.push([0; HEAD])
-                && batch.pieces.push(Piece { start: 0, length: 0 })
-                && batch.pieces.push(Piece { start: 0, length: 0 });
-            if !is_mapped {
-                return Err(io::ErrorKind::OutOfMemory.into());
-            }
+        let is_mapped = (0..BATCH).all(|_| batch.heads.push(Head::default()))
+            && (0..MAX_PIECES + 2).all(|_| batch.pieces.push(Piece::NONE));
+        if !is_mapped {
+            return Err(io::ErrorKind::OutOfMemory.into());
         }
-        batch.heads.truncate(0);
-        batch.pieces.truncate(0);
+        batch.clear();
         Ok(batch)
+    }
+
+    fn clear(&mut self) {
+        self.heads.truncate(0);
+        self.pieces.truncate(2);
+        self.bytes = 0;
     }
 
     /// Writes the counters and all blocks, in the child. Returns whether that succeeded.
     pub(super) fn write_all(&mut self, blocks: &Blocks, granule: Granule) -> bool {
         let counters = memreport::heap_counters().unwrap_or_default();
         let sums = [counters.live_blocks(), counters.live_bytes()];
-        let sums = Piece { start: sums.as_ptr().addr(), length: size_of_val(&sums) };
-        self.failed |= !self.write(&[sums]);
+        self.failed |= !self.write_whole(Piece::of(&sums), 0);
+        self.position = size_of_val(&sums) as u64;
         blocks.for_each(granule, |found| self.add(found));
         self.flush();
         !self.failed
     }
 
-    fn add(&mut self, found: LiveBlock) {
-        let LiveBlock { start: address, block, packed } = found;
-        // Whole words of the requested size, as in Mozilla's dumps.
-        let bytes = block.requested & !(size_of::<usize>() - 1);
-        self.heads.push([
-            address as u64,
-            packed.word(),
-            block.requested as u64,
-            block.usable as u64,
-            block.time,
-            bytes as u64,
-        ]);
-        let index = self.heads.as_slice().len() - 1;
-        let head = (&raw const self.heads.as_slice()[index]).addr();
-        self.pieces.push(Piece { start: head, length: size_of::<[u64; HEAD]>() });
-        self.pieces.push(Piece { start: address, length: bytes });
-        if index + 1 == BATCH {
+    fn add(&mut self, LiveBlock { start: address, block, packed }: LiveBlock) {
+        let bytes = contents_of(block.requested as u64) as usize;
+        let is_full = self.pieces.as_slice().len() == 2 + MAX_PIECES
+            && !self.last_piece().is_some_and(|last| last.is_close_to(address));
+        if is_full || self.heads.as_slice().len() == BATCH {
             self.flush();
         }
+        self.add_contents(address, bytes);
+        let place = self.bytes - bytes;
+        self.heads.push(Head {
+            address: address as u64,
+            word: packed.word(),
+            requested: block.requested as u64,
+            usable: block.usable as u64,
+            time: block.time,
+            contents: place as u64,
+        });
     }
 
+    /// Appends contents to the batch.
+    fn add_contents(&mut self, address: usize, bytes: usize) {
+        if let Some(last) = self.last_piece().filter(|last| last.is_close_to(address)) {
+            let more = address + bytes - (last.start + last.length);
+            last.length += more;
+            self.bytes += more;
+        } else {
+            self.pieces.push(Piece { start: address, length: bytes });
+            self.bytes += bytes;
+        }
+    }
+
+    /// Returns the last piece of the contents.
+    fn last_piece(&mut self) -> Option<&mut Piece> {
+        self.pieces.as_mut_slice().get_mut(2..).and_then(<[Piece]>::last_mut)
+    }
+
+    /// Writes the batch, and empties it.
     fn flush(&mut self) {
-        let pieces = std::mem::replace(&mut self.pieces, PageList::new());
-        if !self.failed && !self.write(pieces.as_slice()) {
-            self.write_one_by_one(pieces.as_slice());
+        let contents = self.position + BEFORE_HEADS + size_of_val(self.heads.as_slice()) as u64;
+        for head in self.heads.as_mut_slice() {
+            head.contents += contents;
         }
+        if !self.failed && !self.write_at_once() {
+            self.write_one_by_one(contents);
+        }
+        self.position = contents + self.bytes as u64;
+        self.clear();
+    }
+
+    /// Writes the batch by one call. Returns whether that succeeded.
+    fn write_at_once(&mut self) -> bool {
+        let sums = self.sums();
+        let mut pieces = std::mem::replace(&mut self.pieces, PageList::new());
+        if let [first, second, ..] = pieces.as_mut_slice() {
+            (*first, *second) = (Piece::of(&sums), Piece::of(self.heads.as_slice()));
+        }
+        let bytes: usize = pieces.as_slice().iter().map(|piece| piece.length).sum();
+        let written = self.write(pieces.as_slice(), self.position);
         self.pieces = pieces;
-        self.pieces.truncate(0);
-        self.heads.truncate(0);
+        written == Ok(bytes)
     }
 
-    /// Writes the pieces of a batch singly: some are unreadable, or more than one call takes.
-    fn write_one_by_one(&mut self, pieces: &[Piece]) {
-        for (index, pair) in pieces.chunks_exact(2).enumerate() {
-            let before = self.position;
-            if self.write(&pair[..1]) && self.write_long(pair[1]) {
-                continue;
-            }
-            self.position = before;
-            if let Some(head) = self.heads.as_mut_slice().get_mut(index) {
-                head[HEAD - 1] = UNREADABLE;
-            }
-            self.failed |= !self.write(&pair[..1]);
+    /// Returns what is before the heads.
+    fn sums(&self) -> [u64; 2] {
+        [self.heads.as_slice().len() as u64, self.bytes as u64]
+    }
+
+    /// Writes the contents of a batch singly, from a position on: some are unreadable, or more than
+    /// one call takes.
+    fn write_one_by_one(&mut self, contents: u64) {
+        self.bytes = 0;
+        for index in 0..self.heads.as_slice().len() {
+            let Head { address, requested, .. } = self.heads.as_slice()[index];
+            let piece = Piece { start: address as usize, length: contents_of(requested) as usize };
+            let place = contents + self.bytes as u64;
+            let is_written = self.write_whole(piece, place);
+            self.bytes += if is_written { piece.length } else { 0 };
+            self.heads.as_mut_slice()[index].contents = if is_written { place } else { UNREADABLE };
         }
+        let (sums, position) = (self.sums(), self.position);
+        self.failed |= !self.write_whole(Piece::of(&sums), position);
+        let heads = Piece::of(self.heads.as_slice());
+        self.failed |= !self.write_whole(heads, position + BEFORE_HEADS);
     }
 
-    /// Writes a piece that may be longer than one call takes.
-    fn write_long(&mut self, mut piece: Piece) -> bool {
-        while piece.length > MAX_LENGTH {
-            if !self.write(&[Piece { length: MAX_LENGTH, ..piece }]) {
-                return false;
+    /// Writes a piece, of which one call may take a part. Returns `false` if it cannot be read; any
+    /// other error is the file's, and ends the scan.
+    fn write_whole(&mut self, mut piece: Piece, mut position: u64) -> bool {
+        while piece.length > 0 {
+            let next = Piece { length: piece.length.min(MAX_LENGTH), ..piece };
+            match self.write(&[next], position) {
+                Ok(written) if written > 0 => {
+                    piece = Piece { start: piece.start + written, length: piece.length - written };
+                    position += written as u64;
+                }
+                Err(libc::EFAULT) => return false,
+                _ => {
+                    self.failed = true;
+                    return false;
+                }
             }
-            piece = Piece { start: piece.start + MAX_LENGTH, length: piece.length - MAX_LENGTH };
         }
-        self.write(&[piece])
+        true
     }
 
-    /// Writes the pieces at the position. Returns whether all bytes were written.
-    fn write(&mut self, pieces: &[Piece]) -> bool {
-        let length: usize = pieces.iter().map(|piece| piece.length).sum();
+    /// Writes the pieces at a position. Returns the bytes that were written; otherwise the number
+    /// of the error.
+    fn write(&self, pieces: &[Piece], position: u64) -> Result<usize, c_int> {
         // SAFETY: the kernel checks each address, and returns an error where it cannot read.
         let written = unsafe {
             libc::pwritev(
                 self.descriptor,
                 pieces.as_ptr().cast(),
                 pieces.len() as c_int,
-                self.position as libc::off_t,
+                position as libc::off_t,
             )
         };
-        let is_whole = usize::try_from(written) == Ok(length);
-        if is_whole {
-            self.position += length as u64;
+        usize::try_from(written).map_err(|_| io::Error::last_os_error().raw_os_error().unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+    use crate::sample::rate::SamplingRate;
+    use crate::stack::site::SiteId;
+    use crate::table::epoch::Epoch;
+    use crate::table::packed_block::{Block, PackedBlock};
+
+    #[test]
+    fn blocks_that_find_no_room_in_the_file_are_not_taken_for_unreadable_ones() {
+        let words = [7_u64; 8];
+        for (path, fails) in [("/dev/full", true), ("/dev/null", false)] {
+            let file = File::options().write(true).open(path).unwrap();
+            let mut batch = Batch::new(file.as_raw_fd()).unwrap();
+            let (requested, site, rate) = (64, SiteId::UNKNOWN, SamplingRate::EVERY);
+            let block = Block { requested, usable: 72, site, epoch: Epoch::FIRST, rate, time: 0 };
+            let packed = PackedBlock::small(block, false).expect("it is small");
+            batch.add(LiveBlock { start: words.as_ptr().addr(), block, packed });
+            batch.flush();
+            assert_eq!(batch.failed, fails, "{path}");
         }
-        is_whole
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct ScannedBlocks {
     pub(crate) lost: usize,
 }
 
-/// What the numbers of a block are relative to.
+/// The address and the place from which a block's numbers are counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     /// The address of the last block.

@@ -10,6 +10,7 @@ mod used_stacks;
 use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use super::modules::{FoundModule, Module, UnwindModule};
 use super::stacks::{StackBounds, ThreadName, UsedStacks};
-use super::system::System;
+use super::system::{MAX_RANGES, System};
 
 /// The system.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +112,24 @@ impl System for Linux {
         // SAFETY: the kernel checks the source range, and writes at most `size` bytes to `words`.
         let read =
             unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) };
+        usize::try_from(read).unwrap_or(0) / size_of::<usize>()
+    }
+
+    fn read_ranges_checked(ranges: &[Range<usize>], words: &mut [usize]) -> usize {
+        let size = size_of_val(words);
+        let here = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size };
+        let none = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+        let mut there = [none; MAX_RANGES];
+        for (there, range) in there.iter_mut().zip(ranges) {
+            there.iov_base = ptr::with_exposed_provenance_mut(range.start);
+            there.iov_len = range.len();
+        }
+        let count = ranges.len().min(MAX_RANGES) as libc::c_ulong;
+        // SAFETY: `getpid` has no precondition.
+        let own = unsafe { libc::getpid() };
+        // SAFETY: the kernel checks the source ranges, and writes at most `size` bytes to `words`.
+        let read =
+            unsafe { libc::process_vm_readv(own, &raw const here, 1, there.as_ptr(), count, 0) };
         usize::try_from(read).unwrap_or(0) / size_of::<usize>()
     }
 

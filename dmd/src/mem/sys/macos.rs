@@ -13,6 +13,7 @@ mod threads;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::ptr::NonNull;
@@ -100,6 +101,20 @@ impl System for MacOs {
 
     fn read_words_checked(address: usize, words: &mut [usize]) -> usize {
         kernel::read_words(address, words)
+    }
+
+    fn read_ranges_checked(ranges: &[Range<usize>], words: &mut [usize]) -> usize {
+        let mut read = 0;
+        for range in ranges {
+            let length = range.len() / size_of::<usize>();
+            let Some(place) = words.get_mut(read..read + length) else { return read };
+            let found = kernel::read_words(range.start, place);
+            read += found;
+            if found < length {
+                return read;
+            }
+        }
+        read
     }
 
     fn thread_id() -> u32 {

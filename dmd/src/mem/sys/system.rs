@@ -7,6 +7,7 @@
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::ptr::NonNull;
@@ -17,6 +18,9 @@ use std::time::Duration;
 use super::Current;
 use super::modules::{FoundModule, Module, UnwindModule};
 use super::stacks::{StackBounds, ThreadName, UsedStacks};
+
+/// The most ranges of one call of [`read_ranges_checked`].
+pub(crate) const MAX_RANGES: usize = 64;
 
 /// Defines the trait: items for this folder alone, then functions that become functions of `sys`.
 macro_rules! system {
@@ -101,6 +105,10 @@ system! {
     /// them, so an unmapped address causes no fault. In hooks: system calls, no memory, no lock. On
     /// macOS it is not for signal handlers.
     fn read_words_checked(address: usize, words: &mut [usize]) -> usize;
+
+    /// Reads the words of at most `MAX_RANGES` ranges of addresses, one behind the other, and
+    /// returns how many were read until one was not readable. On Linux it is one call.
+    fn read_ranges_checked(ranges: &[Range<usize>], words: &mut [usize]) -> usize;
 
     /// Returns the kernel's number of this thread; 0 if it does not tell. In hooks: at most one
     /// system call.
