@@ -2,6 +2,7 @@
 
 pub(crate) mod error;
 mod source;
+mod ahead;
 mod reader;
 mod args;
 

@@ -1,5 +1,6 @@
 //! Opens and symbolicates dumps and recordings.
 
+use super::ahead::{LARGE, ReadAhead};
 use super::error::DumpError;
 use super::source::DumpSource;
 use crate::input::kind::{FileKind, HEAD, text_of};
@@ -245,7 +246,10 @@ fn open_file(path: &Path) -> io::Result<Opened> {
     let file = File::open(path)?;
     let length = file.metadata().ok().filter(|found| found.is_file()).map(|found| found.len());
     let step = Progress::start(words, length);
-    let input = Box::new(step.reader(file.try_clone()?));
+    let input: Box<dyn Read> = match length {
+        Some(LARGE..) => Box::new(step.reader(ReadAhead::start(file.try_clone()?)?)),
+        _ => Box::new(step.reader(file.try_clone()?)),
+    };
     Ok(Opened { step, input, file: Some(file) })
 }
 
