@@ -203,6 +203,28 @@ fn tracking_starts_and_stops_while_the_program_runs() {
 }
 
 #[test]
+fn times_that_are_kept_from_some_time_on_are_freed_with_their_blocks() {
+    let folder = folder("times-later");
+    let report = folder.join("heap.json");
+    let output = start("times-later", "1", &report);
+    balances(&String::from_utf8(output.stdout).expect("numbers are text"));
+    let dumps = [report.clone(), report.with_extension("replaced")];
+    let [first, replaced] = dumps.map(|report| read(&dmd::dump::beside(&report)));
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    for dump in [&first, &replaced] {
+        for (size, expected, has_age) in [(500, 400, false), (700, 1000, true)] {
+            let blocks = of_size(dump, size);
+            assert_eq!(count(&blocks), expected, "{size}");
+            assert!(blocks.iter().all(|block| block.kind.age_ms.is_some() == has_age), "{size}");
+        }
+    }
+    let of_tables = |dump: &Dump| dump.extension.as_ref().and_then(|found| found.tracker_bytes);
+    let (before, after) = (of_tables(&first).unwrap_or(0), of_tables(&replaced).unwrap_or(0));
+    // A time is in a record: 200,000 of them would be 8 MB.
+    assert!(before > 0 && after < before + (2 << 20), "{before} bytes of tables, then {after}");
+}
+
+#[test]
 fn a_dump_is_whole_when_the_program_has_used_up_its_memory() {
     let folder = folder("exhausted");
     let report = folder.join("heap.json");

@@ -98,9 +98,28 @@ fn main() -> std::io::Result<()> {
             keep(exhaust());
         }
         "on-and-off" => return on_and_off(report),
+        "times-later" => return times_later(report),
         _ => return Err(std::io::Error::other("no such case")),
     }
     save(&memreport::snapshot(), report)
+}
+
+/// Makes blocks of 500 bytes before their times are kept, and of 700 bytes later. Then replaces all
+/// of these many times, so that whatever a free leaves behind would add up.
+fn times_later(report: &Path) -> std::io::Result<()> {
+    let blocks = |size: usize| (0..1000).map(|_| black_box(vec![1_u8; size])).collect::<Vec<_>>();
+    let mut before = blocks(500);
+    dmd::start("--times=yes".parse().map_err(std::io::Error::other)?)
+        .map_err(std::io::Error::other)?;
+    before.truncate(400);
+    let mut later = blocks(700);
+    save(&memreport::snapshot(), report)?;
+    for _ in 0..200 {
+        later = blocks(700);
+    }
+    save(&memreport::snapshot(), &report.with_extension("replaced"))?;
+    black_box((before, later));
+    Ok(())
 }
 
 /// Makes blocks before, during and after tracking; of each, some are reported and some are freed.
