@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_file_is_read_whole() {
         for length in [0, 1, (1 << 20) - 1, 1 << 20, (5 << 20) + 3_usize] {
-            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let bytes: Vec<u8> = (0..251).cycle().take(length).collect();
             let mut file = tempfile::tempfile().expect("a file");
             file.write_all(&bytes).expect("written");
             file.rewind().expect("a file has a position");
