@@ -53,3 +53,39 @@ fn the_books_agree_on_mimalloc() {
 fn the_books_agree_on_snmalloc() {
     exercise(env!("CARGO_BIN_EXE_allocators-snmalloc"));
 }
+
+#[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
+mod beside_glibc {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use about_memory::{Cli, Context};
+    use clap::Parser;
+
+    /// Returns what `about-memory inspect` prints about a running program.
+    fn inspected(program: &str) -> String {
+        let mut command = Command::new(program);
+        // It lives as long as its output is read.
+        command.args(["1", "1000000", "1000"]).env_remove("DMD").stdout(Stdio::piped());
+        let mut child = command.spawn().expect("cargo has built it");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        output.read_line(&mut String::new()).expect("text");
+        let cli = Cli::try_parse_from(["about-memory", "inspect", &child.id().to_string()]);
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        let ended = cli.expect("a command").run(&mut Context::new(&mut out, &mut notes));
+        child.kill().expect("it runs");
+        child.wait().expect("it was started here");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(ended.is_ok(), "{}", text(&notes));
+        text(&out) + &text(&notes)
+    }
+
+    #[test]
+    fn inspect_says_which_blocks_are_not_here() {
+        let note = "the program's own blocks are not here, because they are jemalloc's";
+        let over_jemalloc = inspected(env!("CARGO_BIN_EXE_steady-jemalloc"));
+        assert!(over_jemalloc.contains(note), "{over_jemalloc}");
+        let over_the_systems = inspected(env!("CARGO_BIN_EXE_steady"));
+        assert!(!over_the_systems.contains("not here"), "{over_the_systems}");
+    }
+}

@@ -45,24 +45,48 @@ const ALLOCATORS: [(&str, &str); 3] =
 const LINKED: [(&str, &str); 2] =
     [("<jemalloc>: ", "jemalloc"), ("mimalloc: warning: ", "mimalloc")];
 
-/// A text that DMD has. A program with it may have an allocator linked in and not use it; DMD
-/// itself tells its blocks.
+/// A text that DMD has. A program with it may have an allocator linked in and not use it.
 const OF_DMD: &str = "in the $DMD environment variable";
 
-/// Returns a sentence about the allocator that a program uses beside glibc's.
+/// The types of allocators, whose names DMD keeps in a program where it is over one of them, and
+/// the allocators.
+const BELOW_DMD: [(&str, &str); 3] = [
+    ("tikv_jemallocator::Jemalloc", "jemalloc"),
+    ("mimalloc::MiMalloc", "mimalloc"),
+    ("snmalloc_rs::SnMalloc", "snmalloc"),
+];
+
+/// Returns a sentence about the allocator that a program uses beside glibc's, or in place of it.
 fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Option<String> {
     let is_program = |mapping: &&Mapping| Some(&*mapping.path) == program;
-    let linked = || linked_allocator(pid, mappings.iter().find(is_program)?);
+    let program = mappings.iter().find(is_program);
+    let has = |program: &Mapping, text| find_text(pid, program, &[text]).is_some();
+    let (with_dmd, without) = match program.filter(|program| has(program, OF_DMD)) {
+        Some(program) => (Some(program), None),
+        None => (None, program),
+    };
+    if let Some(name) = with_dmd.and_then(|program| named(pid, program, &BELOW_DMD)) {
+        return Some(format!(
+            "the program's own blocks are not here, because they are {name}'s: \
+             `about-memory track {pid} --mode=scan`, then \
+             `about-memory snapshot {pid} --dump --output heap.json.gz`, and the dump has those from then on"
+        ));
+    }
+    let linked = || named(pid, without?, &LINKED);
     let name = library_allocator(mappings).or_else(linked)?;
     Some(format!(
         "the program has {name} too, whose blocks are not here: DMD over {name}, built into the program, shows them"
     ))
 }
 
-/// Returns the allocator that is linked into a program without DMD.
-fn linked_allocator(pid: u32, program: &Mapping) -> Option<&'static str> {
-    let found = find_text(pid, program, &[OF_DMD, LINKED[0].0, LINKED[1].0])?;
-    LINKED.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
+/// Returns the allocator of the first of these texts that a program has.
+fn named<const N: usize>(
+    pid: u32,
+    program: &Mapping,
+    allocators: &[(&str, &'static str); N],
+) -> Option<&'static str> {
+    let found = find_text(pid, program, &allocators.map(|(text, _)| text))?;
+    allocators.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
 }
 
 fn library_allocator(mappings: &[Mapping]) -> Option<&'static str> {
