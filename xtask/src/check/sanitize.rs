@@ -14,11 +14,12 @@ use crate::build;
 use crate::failure::Failure;
 
 /// The values of `$DMD`, with further arguments of the program.
-pub(crate) const MODES: [(&str, &[&str]); 5] = [
+pub(crate) const MODES: [(&str, &[&str]); 6] = [
     ("--stacks=none", &[]),
     ("--stacks=full", &[]),
     ("--stacks=partial", &[]),
     ("--mode=cumulative", &[]),
+    ("--mode=scan", &[]),
     ("--stacks=full", &["toggle"]),
 ];
 

@@ -6,12 +6,7 @@
 //! Small blocks lie close together, and the kernel copies one long piece of memory several times
 //! as fast as many short ones. So the few bytes between two blocks, such as an allocator's headers,
 //! are written with them.
-#![expect(unsafe_code, reason = "writes memory that it does not own")]
-#![expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    reason = "sizes of blocks and of files"
-)]
+#![expect(clippy::cast_possible_truncation, reason = "sizes of blocks and of files")]
 
 use std::ffi::c_int;
 use std::io;
@@ -19,6 +14,7 @@ use std::mem::size_of;
 
 use super::{BATCH, Head, UNREADABLE, contents_of};
 use crate::mem::pages::PageList;
+use crate::mem::sys;
 use crate::table::blocks::{Blocks, Granule, LiveBlock};
 
 /// The most pieces of a batch's contents: the kernel takes 1,024 in one call, with the two before.
@@ -217,15 +213,8 @@ impl Batch {
     /// Writes the pieces at a position. Returns the bytes that were written; otherwise the number
     /// of the error.
     fn write(&self, pieces: &[Piece], position: u64) -> Result<usize, c_int> {
-        // SAFETY: the kernel checks each address, and returns an error where it cannot read.
-        let written = unsafe {
-            libc::pwritev(
-                self.descriptor,
-                pieces.as_ptr().cast(),
-                pieces.len() as c_int,
-                position as libc::off_t,
-            )
-        };
+        let (start, count) = (pieces.as_ptr().cast(), pieces.len());
+        let written = sys::write_pieces(self.descriptor, start, count, position);
         usize::try_from(written).map_err(|_| io::Error::last_os_error().raw_os_error().unwrap_or(0))
     }
 }

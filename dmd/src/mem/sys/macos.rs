@@ -117,6 +117,18 @@ impl System for MacOs {
         read
     }
 
+    fn write_pieces(
+        descriptor: c_int,
+        pieces: *const libc::iovec,
+        count: usize,
+        position: u64,
+    ) -> i64 {
+        let count = c_int::try_from(count).unwrap_or(c_int::MAX);
+        // SAFETY: the kernel checks each address, and returns an error where it cannot read.
+        let written = unsafe { libc::pwritev(descriptor, pieces, count, position.cast_signed()) };
+        i64::try_from(written).unwrap_or(-1)
+    }
+
     fn thread_id() -> u32 {
         threads::id()
     }

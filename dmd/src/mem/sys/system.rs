@@ -194,6 +194,16 @@ system! {
     /// Creates a file without a name in this folder, if the system and the file system can.
     fn unnamed_file_in(folder: &Path) -> io::Result<File>;
 
+    /// Writes pieces of memory to a file from a position on, and returns the number of bytes; -1 if
+    /// there is an error, which `errno` tells. The kernel checks all addresses. A sanitizer does
+    /// not: the pieces may have bytes between blocks.
+    fn write_pieces(
+        descriptor: c_int,
+        pieces: *const libc::iovec,
+        count: usize,
+        position: u64
+    ) -> i64;
+
     /// Opens a pipe that programs started from this one do not inherit, and that never waits.
     fn pipe() -> io::Result<[OwnedFd; 2]>;
 

@@ -23,7 +23,6 @@ const UNSAFE: &[&str] = &[
     "dmd-preload/src/next/chunk.rs",
     "dmd-preload/src/program.rs",
     "dmd-preload/src/slots.rs",
-    "dmd/src/collect/scan/batch.rs",
     "dmd/src/collect/scan/fork.rs",
     "dmd/src/control/late_server.rs",
     "dmd/src/control/run.rs",
