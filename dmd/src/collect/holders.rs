@@ -126,7 +126,7 @@ impl StaticWord {
 
 /// An unreported block and its holder.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HeldBlock {
+struct HeldBlock {
     start: usize,
     /// The block's packed word: a later block at this address has another.
     identity: u64,
@@ -259,8 +259,11 @@ impl Holders {
     /// Sets the holder of a block that has none. A second indirect holder makes it ambiguous.
     fn set_holder(&mut self, found: LiveBlock, holder: HolderId) {
         let Some(number) = self.numbers.intern(found.start) else { return };
+        let count = self.held.as_slice().len();
         match self.held.as_mut_slice().get_mut(number as usize) {
             Some(held) => held.is_ambiguous |= held.holder.is_indirect() && held.holder != holder,
+            // A block was lost because memory was short, and the numbers are those of others.
+            None if number as usize > count => {}
             None => {
                 self.held.push(HeldBlock {
                     start: found.start,

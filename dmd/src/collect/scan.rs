@@ -4,7 +4,7 @@
 //! which has none, and calls the kernel to write (`batch`). `fork` makes the child. The blocks of
 //! the file that a dump contains are in a `list`, whose numbers are in `base_128`.
 //!
-//! The file begins with the numbers of live blocks and bytes. Then come batches: the number of
+//! The file begins with the numbers of live blocks and bytes, and its end. Then come batches: the number of
 //! blocks, the bytes of their contents, a head for each block, and the contents, which may have
 //! bytes between them that belong to none. The heads are read alone.
 #![expect(clippy::cast_possible_truncation, reason = "words that were written as such")]
@@ -35,6 +35,8 @@ pub(crate) struct Frozen {
     pub(crate) file: File,
     pub(crate) live_blocks: u64,
     pub(crate) live_bytes: u64,
+    /// The end of the last batch. Bytes behind it belong to no block.
+    end: u64,
 }
 
 /// A block of the file, and the place of its contents.
@@ -64,9 +66,9 @@ impl Frozen {
         let file = unnamed_file()?;
         let mut batch = Batch::new(file.as_raw_fd())?;
         fork::fork(|| batch.write_all(blocks, granule))?;
-        let mut frozen = Frozen { file, live_blocks: 0, live_bytes: 0 };
-        let [blocks, bytes] = words_at(&frozen.file, 0)?;
-        (frozen.live_blocks, frozen.live_bytes) = (blocks, bytes);
+        let mut frozen = Frozen { file, live_blocks: 0, live_bytes: 0, end: 0 };
+        let [blocks, bytes, end]: Sums = words_at(&frozen.file, 0)?;
+        (frozen.live_blocks, frozen.live_bytes, frozen.end) = (blocks, bytes, end);
         Ok(frozen)
     }
 
@@ -74,15 +76,17 @@ impl Frozen {
     pub(crate) fn for_each(&self, mut visit: impl FnMut(FrozenBlock)) -> io::Result<()> {
         let mut heads =
             PageList::<u8>::zeros(BATCH * size_of::<Head>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let end = self.file.metadata()?.len();
-        let mut position = size_of::<[u64; 2]>() as u64;
-        while position < end {
+        let mut position = size_of::<Sums>() as u64;
+        while position < self.end {
             let [blocks, contents] = words_at(&self.file, position)?;
             position += size_of::<[u64; 2]>() as u64;
-            let heads = heads.as_mut_slice().get_mut(..blocks as usize * size_of::<Head>());
+            let length =
+                usize::try_from(blocks).ok().and_then(|n| n.checked_mul(size_of::<Head>()));
+            let heads = length.and_then(|length| heads.as_mut_slice().get_mut(..length));
             let heads = heads.ok_or_else(damaged)?;
             self.file.read_exact_at(heads, position)?;
-            position += heads.len() as u64 + contents;
+            let after = (position + heads.len() as u64).checked_add(contents);
+            position = after.filter(|after| *after <= self.end).ok_or_else(damaged)?;
             for head in heads.chunks_exact(size_of::<Head>()) {
                 visit(Head::from_bytes(head).block().ok_or_else(damaged)?);
             }
@@ -104,6 +108,9 @@ struct Head {
     /// The place of the contents in the file.
     contents: u64,
 }
+
+/// The numbers of live blocks and of their bytes, and the end of the last batch in the file.
+type Sums = [u64; 3];
 
 /// The most blocks of a batch.
 const BATCH: usize = 4096;
@@ -227,6 +234,18 @@ mod tests {
         let (_, found) = frozen(&[(4096, 64), (start, 800)]);
         assert!(found[0].contents.is_none());
         assert_eq!(found[1].contents.unwrap().bytes, 800);
+    }
+
+    #[test]
+    fn the_last_block_may_be_unreadable() {
+        let data = vec![7_u64; 1000];
+        let start = data.as_ptr().addr();
+        // Two that are written with the bytes between them, and one at the end of the addresses.
+        let last = sys::ADDRESS_END - 16 * 4096;
+        let (_, found) = frozen(&[(start, 800), (start + 864, 800), (last, 64)]);
+        let lengths: Vec<_> =
+            found.iter().map(|block| block.contents.map(|contents| contents.bytes)).collect();
+        assert_eq!(lengths, [Some(800), Some(800), None]);
     }
 
     #[test]

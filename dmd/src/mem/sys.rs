@@ -48,11 +48,11 @@ pub(crate) use modules::{
 };
 pub(crate) use stacks::{StackBounds, UsedStack, UsedStacks};
 pub(crate) use system::{
-    MAX_RANGES, above_main_frames, at_quick_exit, each_unwind_module, find_module, fingerprint,
-    fork, function_start, is_thread, keep_marks, module_of, modules, monotonic, note_descriptor,
-    note_main_stack, open_program, own_thread_name, pipe, program_note, read_ranges_checked,
-    read_words_checked, resident_bytes, stack_bounds, thread_handle, thread_id, thread_name,
-    unnamed_file_in, uptime, used_stacks, write_pieces,
+    MAX_RANGES, Piece, above_main_frames, at_quick_exit, each_unwind_module, find_module,
+    fingerprint, fork, function_start, is_thread, keep_marks, module_of, modules, monotonic,
+    note_descriptor, note_main_stack, open_program, own_thread_name, pipe, program_note,
+    read_ranges_checked, read_words_checked, resident_bytes, stack_bounds, thread_handle,
+    thread_id, thread_name, unnamed_file_in, uptime, used_stacks, write_pieces,
 };
 #[cfg(not(loom))]
 pub(crate) use ticks::{TickClock, ticks};

@@ -42,8 +42,8 @@ impl WordBatch {
         WordBatch { words: [0; BATCH_WORDS], ranges: [const { 0..0 }; sys::MAX_RANGES] }
     }
 
-    /// Reads the first of these pieces, each with its start and bytes, and returns their number. It
-    /// is 0 if the first is too long for a batch, or one of them cannot be read.
+    /// Reads the first of these pieces, each with its start and bytes, and returns how many were
+    /// read. It is 0 if the first is too long for a batch, or cannot be read.
     pub(super) fn read(&mut self, pieces: impl Iterator<Item = (usize, usize)>) -> usize {
         let (mut count, mut words) = (0, 0);
         for (range, (start, bytes)) in self.ranges.iter_mut().zip(pieces) {
@@ -55,8 +55,12 @@ impl WordBatch {
             words += length;
             count += 1;
         }
-        let read = sys::read_ranges_checked(&self.ranges[..count], &mut self.words[..words]);
-        if read == words { count } else { 0 }
+        let mut left = sys::read_ranges_checked(&self.ranges[..count], &mut self.words[..words]);
+        for (index, range) in self.ranges[..count].iter().enumerate() {
+            let Some(rest) = left.checked_sub(range.len() / WORD) else { return index };
+            left = rest;
+        }
+        count
     }
 
     /// Returns the words of a piece that was read.
@@ -81,10 +85,11 @@ mod tests {
             let first = (start - low) / 8;
             assert_eq!(batch.words(index), &values[first..first + bytes / 8], "{index}");
         }
-        // The last is too long for this batch, and for any; the last cannot be read.
+        // The second is too long for this batch; the first is too long for any. One cannot be read.
         assert_eq!(batch.read([(low, 8), (low, 8 * 1024)].into_iter()), 1);
         assert_eq!(batch.read([(low, 8 * 1025), (low, 8)].into_iter()), 0);
-        assert_eq!(batch.read([(low, 8), (8, 8)].into_iter()), 0);
+        assert_eq!(batch.read([(low, 8), (low, 80), (8, 8), (low, 8)].into_iter()), 2);
+        assert_eq!(batch.read([(8, 8), (low, 8)].into_iter()), 0);
         assert_eq!(batch.read(std::iter::repeat((low, 8))), sys::MAX_RANGES);
     }
 

@@ -12,19 +12,20 @@ use std::ffi::c_int;
 use std::io;
 use std::mem::size_of;
 
-use super::{BATCH, Head, UNREADABLE, contents_of};
+use super::{BATCH, Head, Sums, UNREADABLE, contents_of};
 use crate::mem::pages::PageList;
-use crate::mem::sys;
+use crate::mem::sys::{self, Piece};
 use crate::table::blocks::{Blocks, Granule, LiveBlock};
 
 /// The most pieces of a batch's contents: the kernel takes 1,024 in one call, with the two before.
 const MAX_PIECES: usize = 1022;
 
-/// The most bytes between two blocks that are written too. They are in pages of these blocks, so
-/// they are readable where the blocks are.
+/// The most bytes between the contents of two blocks that are written too. They are in pages of
+/// these blocks, so they are readable where the blocks are.
 const MAX_GAP: usize = 64;
 
-/// The longest piece that is written by one call, in bytes. The kernel takes at most 2 GiB.
+/// The most bytes of a piece that is written by one call, and of the contents of a batch, unless
+/// its first block is larger. The kernel takes at most 2 GiB.
 pub(super) const MAX_LENGTH: usize = if cfg!(test) { 1 << 16 } else { 1 << 30 };
 
 /// The bytes before the heads of a batch: the number of its heads, and the bytes of its contents.
@@ -44,28 +45,18 @@ pub(super) struct Batch {
     failed: bool,
 }
 
-/// A piece of memory to write, with the layout of C's `iovec`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Piece {
-    start: usize,
-    length: usize,
+/// No piece, in the places before the contents.
+const NO_PIECE: Piece = Piece { start: 0, length: 0 };
+
+/// Returns values as a piece.
+fn piece_of<T>(values: &[T]) -> Piece {
+    Piece { start: values.as_ptr().addr(), length: size_of_val(values) }
 }
 
-const _: () = assert!(size_of::<Piece>() == size_of::<libc::iovec>());
-
-impl Piece {
-    const NONE: Self = Piece { start: 0, length: 0 };
-
-    fn of<T>(values: &[T]) -> Self {
-        Piece { start: values.as_ptr().addr(), length: size_of_val(values) }
-    }
-
-    /// Returns whether a block at this address is so close behind the piece that both are written
-    /// as one.
-    fn is_close_to(self, address: usize) -> bool {
-        address.checked_sub(self.start + self.length).is_some_and(|gap| gap <= MAX_GAP)
-    }
+/// Returns whether contents at this address are so close behind a piece that both are written as
+/// one.
+fn is_close(piece: Piece, address: usize) -> bool {
+    address.checked_sub(piece.start + piece.length).is_some_and(|gap| gap <= MAX_GAP)
 }
 
 impl Batch {
@@ -80,7 +71,7 @@ impl Batch {
         };
         // Fills the lists once, so that their pages are mapped before the fork.
         let is_mapped = (0..BATCH).all(|_| batch.heads.push(Head::default()))
-            && (0..MAX_PIECES + 2).all(|_| batch.pieces.push(Piece::NONE));
+            && (0..MAX_PIECES + 2).all(|_| batch.pieces.push(NO_PIECE));
         if !is_mapped {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
@@ -94,22 +85,25 @@ impl Batch {
         self.bytes = 0;
     }
 
-    /// Writes the counters and all blocks, in the child. Returns whether that succeeded.
+    /// Writes all blocks, and at last the sums at the beginning of the file, in the child. Returns
+    /// whether that succeeded.
     pub(super) fn write_all(&mut self, blocks: &Blocks, granule: Granule) -> bool {
         let counters = memreport::heap_counters().unwrap_or_default();
-        let sums = [counters.live_blocks(), counters.live_bytes()];
-        self.failed |= !self.write_whole(Piece::of(&sums), 0);
-        self.position = size_of_val(&sums) as u64;
+        self.position = size_of::<Sums>() as u64;
         blocks.for_each(granule, |found| self.add(found));
         self.flush();
+        // A batch of which a part is unreadable may leave bytes behind the last one.
+        let sums: Sums = [counters.live_blocks(), counters.live_bytes(), self.position];
+        self.failed |= !self.write_whole(piece_of(&sums), 0);
         !self.failed
     }
 
     fn add(&mut self, LiveBlock { start: address, block, packed }: LiveBlock) {
         let bytes = contents_of(block.requested as u64) as usize;
         let is_full = self.pieces.as_slice().len() == 2 + MAX_PIECES
-            && !self.last_piece().is_some_and(|last| last.is_close_to(address));
-        if is_full || self.heads.as_slice().len() == BATCH {
+            && !self.last_piece().is_some_and(|last| is_close(*last, address));
+        let is_long = self.bytes + MAX_GAP + bytes > MAX_LENGTH && self.bytes > 0;
+        if is_full || is_long || self.heads.as_slice().len() == BATCH {
             self.flush();
         }
         self.add_contents(address, bytes);
@@ -126,7 +120,7 @@ impl Batch {
 
     /// Appends contents to the batch.
     fn add_contents(&mut self, address: usize, bytes: usize) {
-        if let Some(last) = self.last_piece().filter(|last| last.is_close_to(address)) {
+        if let Some(last) = self.last_piece().filter(|last| is_close(**last, address)) {
             let more = address + bytes - (last.start + last.length);
             last.length += more;
             self.bytes += more;
@@ -159,7 +153,7 @@ impl Batch {
         let sums = self.sums();
         let mut pieces = std::mem::replace(&mut self.pieces, PageList::new());
         if let [first, second, ..] = pieces.as_mut_slice() {
-            (*first, *second) = (Piece::of(&sums), Piece::of(self.heads.as_slice()));
+            (*first, *second) = (piece_of(&sums), piece_of(self.heads.as_slice()));
         }
         let bytes: usize = pieces.as_slice().iter().map(|piece| piece.length).sum();
         let written = self.write(pieces.as_slice(), self.position);
@@ -185,8 +179,8 @@ impl Batch {
             self.heads.as_mut_slice()[index].contents = if is_written { place } else { UNREADABLE };
         }
         let (sums, position) = (self.sums(), self.position);
-        self.failed |= !self.write_whole(Piece::of(&sums), position);
-        let heads = Piece::of(self.heads.as_slice());
+        self.failed |= !self.write_whole(piece_of(&sums), position);
+        let heads = piece_of(self.heads.as_slice());
         self.failed |= !self.write_whole(heads, position + BEFORE_HEADS);
     }
 
@@ -213,8 +207,7 @@ impl Batch {
     /// Writes the pieces at a position. Returns the bytes that were written; otherwise the number
     /// of the error.
     fn write(&self, pieces: &[Piece], position: u64) -> Result<usize, c_int> {
-        let (start, count) = (pieces.as_ptr().cast(), pieces.len());
-        let written = sys::write_pieces(self.descriptor, start, count, position);
+        let written = sys::write_pieces(self.descriptor, pieces, position);
         usize::try_from(written).map_err(|_| io::Error::last_os_error().raw_os_error().unwrap_or(0))
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct ScannedBlocks {
     packed: PageList<u8>,
     length: usize,
     last: Before,
-    /// The number of blocks that are missing because memory was short.
+    /// The number of blocks that are missing, mostly because memory was short.
     pub(crate) lost: usize,
 }
 
@@ -51,17 +51,21 @@ impl ScannedBlocks {
         ScannedBlocks { packed: PageList::new(), length: 0, last, lost: 0 }
     }
 
-    /// Adds a block, at a higher address than all before, with contents behind theirs. If memory is
-    /// short, it is lost, and is counted.
+    /// Adds a block, at a higher address than all before, with contents behind theirs. Otherwise,
+    /// and if memory is short, it is lost, and is counted.
     pub(crate) fn push(&mut self, block: ScannedBlock) {
         let ScannedBlock { address, group, contents } = block;
+        let skipped = contents
+            .map_or(Some(0), |contents| contents.offset.checked_sub(self.last.contents_end));
+        let distance = address.checked_sub(self.last.address);
+        let (Some(distance), Some(skipped)) = (distance, skipped) else {
+            self.lost += 1;
+            return;
+        };
+        let words = contents.map_or(0, |contents| contents.bytes / WORD);
         let group = u64::from(group.number()) << 1 | u64::from(contents.is_some());
-        let [distance, group] = [(address - self.last.address) as u64, group].map(Digits::of);
-        let [skipped, words] = contents
-            .map_or([0; 2], |ContentsRange { offset, bytes }| {
-                [offset - self.last.contents_end, bytes / WORD]
-            })
-            .map(Digits::of);
+        let [distance, group, skipped, words] =
+            [distance as u64, group, skipped, words].map(Digits::of);
         let of_contents = [skipped.as_bytes(), words.as_bytes()];
         let of_contents = of_contents.into_iter().filter(|_| contents.is_some());
         let before = self.packed.as_slice().len();

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use super::modules::{FoundModule, Module, UnwindModule};
 use super::stacks::{StackBounds, ThreadName, UsedStacks};
-use super::system::{MAX_RANGES, System};
+use super::system::{MAX_RANGES, Piece, System};
 
 /// The system.
 #[derive(Clone, Copy, Debug)]
@@ -133,15 +133,11 @@ impl System for Linux {
         usize::try_from(read).unwrap_or(0) / size_of::<usize>()
     }
 
-    fn write_pieces(
-        descriptor: c_int,
-        pieces: *const libc::iovec,
-        count: usize,
-        position: u64,
-    ) -> i64 {
+    fn write_pieces(descriptor: c_int, pieces: &[Piece], position: u64) -> i64 {
+        let (start, count) = (pieces.as_ptr(), pieces.len());
         // Not `pwritev`, which AddressSanitizer replaces. A position is one word on these systems.
-        // SAFETY: the kernel checks each address, and returns an error where it cannot read.
-        unsafe { libc::syscall(libc::SYS_pwritev, descriptor, pieces, count, position, 0_u64) }
+        // SAFETY: the pieces are initialised; the kernel checks the address of each.
+        unsafe { libc::syscall(libc::SYS_pwritev, descriptor, start, count, position, 0_u64) }
     }
 
     fn thread_id() -> u32 {

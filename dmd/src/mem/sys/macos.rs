@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 use super::memory;
 use super::modules::{FoundModule, Module, UnwindModule};
 use super::stacks::{StackBounds, ThreadName, UsedStacks};
-use super::system::System;
+use super::system::{Piece, System};
 
 /// The system.
 #[derive(Clone, Copy, Debug)]
@@ -117,15 +117,11 @@ impl System for MacOs {
         read
     }
 
-    fn write_pieces(
-        descriptor: c_int,
-        pieces: *const libc::iovec,
-        count: usize,
-        position: u64,
-    ) -> i64 {
-        let count = c_int::try_from(count).unwrap_or(c_int::MAX);
-        // SAFETY: the kernel checks each address, and returns an error where it cannot read.
-        let written = unsafe { libc::pwritev(descriptor, pieces, count, position.cast_signed()) };
+    fn write_pieces(descriptor: c_int, pieces: &[Piece], position: u64) -> i64 {
+        let count = c_int::try_from(pieces.len()).unwrap_or(c_int::MAX);
+        let (start, position) = (pieces.as_ptr().cast(), position.cast_signed());
+        // SAFETY: the pieces are initialised; the kernel checks the address of each.
+        let written = unsafe { libc::pwritev(descriptor, start, count, position) };
         i64::try_from(written).unwrap_or(-1)
     }
 

@@ -19,6 +19,16 @@ use super::Current;
 use super::modules::{FoundModule, Module, UnwindModule};
 use super::stacks::{StackBounds, ThreadName, UsedStacks};
 
+/// A piece of memory to write, with the layout of C's `iovec`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Piece {
+    pub(crate) start: usize,
+    pub(crate) length: usize,
+}
+
+const _: () = assert!(size_of::<Piece>() == size_of::<libc::iovec>());
+
 /// The most ranges of one call of [`read_ranges_checked`].
 pub(crate) const MAX_RANGES: usize = 64;
 
@@ -194,15 +204,10 @@ system! {
     /// Creates a file without a name in this folder, if the system and the file system can.
     fn unnamed_file_in(folder: &Path) -> io::Result<File>;
 
-    /// Writes pieces of memory to a file from a position on, and returns the number of bytes; -1 if
-    /// there is an error, which `errno` tells. The kernel checks all addresses. A sanitizer does
-    /// not: the pieces may have bytes between blocks.
-    fn write_pieces(
-        descriptor: c_int,
-        pieces: *const libc::iovec,
-        count: usize,
-        position: u64
-    ) -> i64;
+    /// Writes pieces of memory to a file from a position on, and returns the number of bytes; on an
+    /// error it returns -1, and `errno` is set. The kernel checks all addresses. No sanitizer does,
+    /// because the pieces may include bytes between blocks.
+    fn write_pieces(descriptor: c_int, pieces: &[Piece], position: u64) -> i64;
 
     /// Opens a pipe that programs started from this one do not inherit, and that never waits.
     fn pipe() -> io::Result<[OwnedFd; 2]>;
