@@ -82,7 +82,7 @@ mod beside_glibc {
 
     #[test]
     fn inspect_says_which_blocks_are_not_here() {
-        let note = "the program's own blocks are not here, because they are jemalloc's";
+        let note = "the program's own blocks are jemalloc's, which are not here";
         let over_jemalloc = inspected(env!("CARGO_BIN_EXE_steady-jemalloc"));
         assert!(over_jemalloc.contains(note), "{over_jemalloc}");
         let over_the_systems = inspected(env!("CARGO_BIN_EXE_steady"));

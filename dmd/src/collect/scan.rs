@@ -4,9 +4,9 @@
 //! which has none, and calls the kernel to write (`batch`). `fork` makes the child. The blocks of
 //! the file that a dump contains are in a `list`, whose numbers are in `base_128`.
 //!
-//! The file begins with the numbers of live blocks and bytes, and its end. Then come batches: the number of
-//! blocks, the bytes of their contents, a head for each block, and the contents, which may have
-//! bytes between them that belong to none. The heads are read alone.
+//! The file begins with the numbers of live blocks and bytes, and its end. Then come batches: the
+//! number of blocks, the bytes of their contents, a head for each block, and the contents, which
+//! may have bytes between them that belong to none. The heads are read alone.
 #![expect(clippy::cast_possible_truncation, reason = "words that were written as such")]
 
 pub(crate) mod base_128;

@@ -48,12 +48,12 @@ const LINKED: [(&str, &str); 2] =
 /// A text that DMD has. A program with it may have an allocator linked in and not use it.
 const OF_DMD: &str = "in the $DMD environment variable";
 
-/// The types of allocators, whose names DMD keeps in a program where it is over one of them, and
-/// the allocators.
-const BELOW_DMD: [(&str, &str); 3] = [
-    ("tikv_jemallocator::Jemalloc", "jemalloc"),
-    ("mimalloc::MiMalloc", "mimalloc"),
-    ("snmalloc_rs::SnMalloc", "snmalloc"),
+/// The crates and the types of allocators, and the allocators. DMD keeps the full name of the type
+/// in a program where it is over one of them; apart, the two are not in this program.
+const BELOW_DMD: [(&str, &str, &str); 3] = [
+    ("tikv_jemallocator", "Jemalloc", "jemalloc"),
+    ("mimalloc", "MiMalloc", "mimalloc"),
+    ("snmalloc_rs", "SnMalloc", "snmalloc"),
 ];
 
 /// Returns a sentence about the allocator that a program uses beside glibc's, or in place of it.
@@ -65,28 +65,32 @@ fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Opt
         Some(program) => (Some(program), None),
         None => (None, program),
     };
-    if let Some(name) = with_dmd.and_then(|program| named(pid, program, &BELOW_DMD)) {
+    if let Some(name) = with_dmd.and_then(|program| allocator_below_dmd(pid, program)) {
         return Some(format!(
-            "the program's own blocks are not here, because they are {name}'s: \
-             `about-memory track {pid} --mode=scan`, then \
-             `about-memory snapshot {pid} --dump --output heap.json.gz`, and the dump has those from then on"
+            "the program's own blocks are {name}'s, which are not here. DMD shows them: run \
+             `about-memory track {pid} --mode=scan`, and later \
+             `about-memory snapshot {pid} --dump --output heap.json.gz`"
         ));
     }
-    let linked = || named(pid, without?, &LINKED);
+    let linked = || linked_allocator(pid, without?);
     let name = library_allocator(mappings).or_else(linked)?;
     Some(format!(
         "the program has {name} too, whose blocks are not here: DMD over {name}, built into the program, shows them"
     ))
 }
 
-/// Returns the allocator of the first of these texts that a program has.
-fn named<const N: usize>(
-    pid: u32,
-    program: &Mapping,
-    allocators: &[(&str, &'static str); N],
-) -> Option<&'static str> {
-    let found = find_text(pid, program, &allocators.map(|(text, _)| text))?;
-    allocators.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
+/// Returns the allocator that DMD is over in a program, if it is not the system's.
+fn allocator_below_dmd(pid: u32, program: &Mapping) -> Option<&'static str> {
+    let types = BELOW_DMD.map(|(of_crate, name, _)| format!("{of_crate}::{name}"));
+    let found = find_text(pid, program, &types.each_ref().map(String::as_str))?;
+    let place = types.iter().position(|name| name == found)?;
+    BELOW_DMD.get(place).map(|(_, _, allocator)| *allocator)
+}
+
+/// Returns the allocator that is linked into a program without DMD.
+fn linked_allocator(pid: u32, program: &Mapping) -> Option<&'static str> {
+    let found = find_text(pid, program, &LINKED.map(|(text, _)| text))?;
+    LINKED.iter().find(|(text, _)| *text == found).map(|(_, name)| *name)
 }
 
 fn library_allocator(mappings: &[Mapping]) -> Option<&'static str> {

@@ -246,9 +246,13 @@ fn open_file(path: &Path) -> io::Result<Opened> {
     let file = File::open(path)?;
     let length = file.metadata().ok().filter(|found| found.is_file()).map(|found| found.len());
     let step = Progress::start(words, length);
-    let input: Box<dyn Read> = match length {
-        Some(LARGE..) => Box::new(step.reader(ReadAhead::start(file.try_clone()?)?)),
-        _ => Box::new(step.reader(file.try_clone()?)),
+    let ahead = match length {
+        Some(LARGE..) => ReadAhead::start(file.try_clone()?).ok(),
+        _ => None,
+    };
+    let input: Box<dyn Read> = match ahead {
+        Some(ahead) => Box::new(step.reader(ahead)),
+        None => Box::new(step.reader(file.try_clone()?)),
     };
     Ok(Opened { step, input, file: Some(file) })
 }
