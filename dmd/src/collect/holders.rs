@@ -262,7 +262,7 @@ impl Holders {
         let count = self.held.as_slice().len();
         match self.held.as_mut_slice().get_mut(number as usize) {
             Some(held) => held.is_ambiguous |= held.holder.is_indirect() && held.holder != holder,
-            // A block was lost because memory was short, and the numbers are those of others.
+            // An earlier block got its number and no memory, so later numbers are no indices.
             None if number as usize > count => {}
             None => {
                 self.held.push(HeldBlock {
