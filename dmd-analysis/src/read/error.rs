@@ -16,6 +16,8 @@ pub enum ReadError {
     TooLarge(u64),
     /// There is no text at all.
     Empty,
+    /// The file begins with a zero byte, as one does that was not written yet.
+    Zeros,
     /// The text ends before the dump does.
     Truncated {
         /// The line at which it ends, from 1.
@@ -106,6 +108,9 @@ impl fmt::Display for ReadError {
                 )
             }
             Self::Empty => f.write_str("the dump is empty; was it read while it was being written?"),
+            Self::Zeros => f.write_str(
+                "not a DMD dump: it begins with zeros. It was not written to its end, or the copy is damaged: take or copy it again",
+            ),
             Self::Truncated { line } => {
                 write!(
                     f,

@@ -127,6 +127,10 @@ fn a_bad_dump_is_refused_with_the_thing_and_the_remedy() {
             "dump that ends in the middle, at line 1: the program stopped while writing it, or the copy is cut",
         ),
         (String::new(), "the dump is empty; was it read while it was being written?"),
+        (
+            "\0".repeat(9),
+            "not a DMD dump: it begins with zeros. It was not written to its end, or the copy is damaged: take or copy it again",
+        ),
         (whole.replace("\"version\":5", "\"version\":4"), "DMD dump of version 4; only 5 is known"),
         (whole.replace("\"version\":5,", ""), "not a DMD dump: it has no `version`"),
         (

@@ -25,7 +25,11 @@ const KNOWN_FEATURES: [&str; 1] = ["scannedBlocks"];
 /// Reads a dump from its JSON, and from the blocks of a scan that follow it.
 pub(crate) fn parse(json: &[u8], blocks: &mut impl Input, kept: Kept) -> Result<Dump, ReadError> {
     if json.is_empty() {
-        return Err(ReadError::Empty);
+        return Err(match blocks.fill_buf().map(<[u8]>::is_empty) {
+            Ok(true) => ReadError::Empty,
+            Ok(false) => ReadError::Zeros,
+            Err(error) => blocks.error(error),
+        });
     }
     let mut state = State::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);

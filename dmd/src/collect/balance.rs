@@ -20,7 +20,7 @@ use super::claims::words::{Allocated, ClaimWords, ResolvedClaim};
 use super::findings::{AttributedBytes, Report, WrongBlock, WrongKind, WrongReport};
 use super::groups::{GroupId, GroupKey, Groups, ReportSet};
 use super::holders::HolderId;
-use super::holders::reached::Reached;
+use super::holders::reached::{Reached, ReachedByAddress};
 use super::summary::{Sampled, Summary};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
@@ -51,7 +51,9 @@ pub(crate) struct Balance<'c> {
     wrong: PageList<WrongReport>,
     requesters: Requesters,
     origins: Origins,
-    reached: &'c Reached,
+    /// Reached blocks that are not added yet. Blocks are added by address.
+    reached: ReachedByAddress<'c>,
+    has_reached_values: bool,
     /// By report: the usable bytes of unclaimed blocks that were attributed to it.
     attributed: PageList<usize>,
     last: LastBlock,
@@ -93,7 +95,8 @@ impl<'c> Balance<'c> {
             wrong: PageList::new(),
             requesters: Requesters::find(),
             origins: Origins::find(),
-            reached,
+            reached: reached.by_address(),
+            has_reached_values: reached.has_values(),
             attributed: PageList::new(),
             last: LastBlock { start: 0, usable: 0, reports: ReportSet::NONE },
         }
@@ -402,7 +405,7 @@ impl<'c> Balance<'c> {
     /// Returns why blocks could not be attributed, in sentences.
     pub(crate) fn attribution_notes(&self) -> Vec<String> {
         let mut notes = self.origins.notes();
-        if plan::sampled_probability().is_some() && self.reached.has_values() {
+        if plan::sampled_probability().is_some() && self.has_reached_values {
             notes.push(
                 "a profile has a sample of the blocks: what fields with `reachable` lead to is not \
                  reported"

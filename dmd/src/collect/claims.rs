@@ -29,7 +29,7 @@ use memreport::Field;
 use self::claimants::{ClaimantId, Claimants};
 use self::fields::VisitedFields;
 use self::packed::{ClaimantBits, PackedClaims, Region, ShortClaim};
-use self::starts::Starts;
+use self::starts::{Starts, StartsOfRegion};
 use self::words::{
     Allocated, CLAIMANT_SHIFT, ClaimWords, EXPECTED, LARGE, MAX_CLAIMANTS, OLD, ResolvedClaim,
     WRONG_KINDS, WRONG_SHIFT, address_of, second_word,
@@ -198,11 +198,7 @@ impl ClaimBuffer {
             if Region::of(start) != region {
                 break;
             }
-            let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.at(start));
-            if at_begin == AtBegin::NoBlock && self.has_every_block {
-                break;
-            }
-            let Some(sizes) = expected.sizes(block, at_begin) else { break };
+            let Some(sizes) = self.sizes_at(start, starts, expected, block) else { break };
             let claimant = Claimant { reporter, field: block.field.get() };
             let field = claimants::address(claimant.field);
             if field != last {
@@ -218,6 +214,23 @@ impl ClaimBuffer {
         counted
     }
 
+    /// Returns the sizes of a block that can be claimed without a look-up in the table. `starts`
+    /// has the blocks of its region.
+    #[inline(always)]
+    fn sizes_at(
+        &self,
+        start: usize,
+        starts: Option<StartsOfRegion<'_>>,
+        expected: &ExpectedBlocks<'_>,
+        block: &ExpectedBlock,
+    ) -> Option<ExpectedSizes> {
+        let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.at(start));
+        if at_begin == AtBegin::NoBlock && self.has_every_block {
+            return None;
+        }
+        expected.sizes(block, at_begin)
+    }
+
     /// Claims a block. Returns its usable bytes; `None` if it needs a whole look-up.
     // Not inlined: the quick way has fewer calls then, and saves no registers.
     #[cold]
@@ -230,9 +243,7 @@ impl ClaimBuffer {
     ) -> Option<usize> {
         let (start, requested) = (sys::untagged(block.start.get().addr()), block.size.get());
         let starts = self.starts.of(Region::of(start));
-        let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.at(start));
-        if !(at_begin == AtBegin::NoBlock && self.has_every_block)
-            && let Some(sizes) = expected.sizes(block, at_begin)
+        if let Some(sizes) = self.sizes_at(start, starts, expected, block)
             && self.push_short(start, sizes, claimant)
         {
             return Some(sizes.usable);

@@ -10,10 +10,11 @@
 //! kernel, so memory that was unmapped meanwhile is skipped.
 //!
 //! Reading order: `words` reads memory by the kernel, `skipped` notes pointers of skipped fields,
-//! then this file.
+//! then this file. `by_address` gives what was found to the pass over all blocks.
 //! `enabled` turns the search off. `reached` follows pointers of fields that are measured so.
 //! `thread_stacks` has the stacks of a scan.
 
+pub(crate) mod by_address;
 pub(crate) mod enabled;
 pub(crate) mod reached;
 pub(crate) mod skipped;
@@ -22,6 +23,7 @@ mod words;
 
 use memreport::Field;
 
+use self::by_address::{ByAddress, FoundBlock};
 use self::skipped::SkippedPointers;
 use self::words::{WordBatch, each_word};
 use super::claims::words::{ClaimWords, address_of};
@@ -136,6 +138,16 @@ struct HeldBlock {
     is_ambiguous: bool,
 }
 
+impl FoundBlock for HeldBlock {
+    fn start(&self) -> usize {
+        self.start
+    }
+
+    fn identity(&self) -> u64 {
+        self.identity
+    }
+}
+
 impl Holders {
     /// Creates an empty set for a collection that began with `epoch`.
     pub(crate) fn new(granule: Granule, epoch: Epoch) -> Self {
@@ -200,7 +212,7 @@ impl Holders {
 
     /// Returns the holders of blocks, for a pass over all blocks in the order of their addresses.
     pub(crate) fn by_address(&self) -> HoldersByAddress<'_> {
-        HoldersByAddress(self.held.as_slice())
+        HoldersByAddress(ByAddress::new(self.held.as_slice()))
     }
 
     pub(crate) fn list(&self) -> &[Holder] {
@@ -294,24 +306,17 @@ impl Holders {
     }
 }
 
-/// The holders of the blocks that a pass over all blocks has not reached yet.
-#[derive(Clone, Debug)]
-pub(crate) struct HoldersByAddress<'h>(&'h [HeldBlock]);
+/// The holders of the blocks that a pass over all blocks has not met yet.
+#[derive(Debug)]
+pub(crate) struct HoldersByAddress<'h>(ByAddress<'h, HeldBlock>);
 
 impl HoldersByAddress<'_> {
     /// Returns the holder of a block, or the default if none is known. No later block may be at a
     /// lower address.
     #[inline]
     pub(crate) fn holder_of(&mut self, start: usize, packed: PackedBlock) -> HolderId {
-        while let Some((held, rest)) = self.0.split_first()
-            && held.start <= start
-        {
-            self.0 = rest;
-            if held.start == start && held.identity == packed.word() && !held.is_ambiguous {
-                return held.holder;
-            }
-        }
-        HolderId::default()
+        let held = self.0.find(start, packed).filter(|held| !held.is_ambiguous);
+        held.map_or_else(HolderId::default, |held| held.holder)
     }
 }
 

@@ -18,12 +18,13 @@ pub(super) fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
     let mut copies = 0;
     loop {
         let Copied { mut image, mappings, pause } = glibc_heap::copy(pid, extent)?;
+        let other = || OtherAllocator::of(pid, program.as_deref(), &mappings);
         let Some(heap) = glibc_heap::read(&image) else {
-            return Err(no_heap(pid, &mappings).into());
+            return Err(no_heap(pid, &mappings, other()).into());
         };
         copies += 1;
         if heap.notes.is_empty() || copies == COPIES {
-            image.notes.extend(other_allocator(pid, program.as_deref(), &mappings));
+            image.notes.extend(other().map(|other| other.missing_blocks(pid)));
             let copied = image.areas.size();
             let name = format!("process {pid}");
             let inspected = Inspected { name, heap, copied, pause: Some(pause) };
@@ -45,7 +46,7 @@ const ALLOCATORS: [(&str, &str); 3] =
 const LINKED: [(&str, &str); 2] =
     [("<jemalloc>: ", "jemalloc"), ("mimalloc: warning: ", "mimalloc")];
 
-/// A text that DMD has. A program with it may have an allocator linked in and not use it.
+/// A text that DMD has.
 const OF_DMD: &str = "in the $DMD environment variable";
 
 /// The crates and the types of allocators, and the allocators. DMD keeps the full name of the type
@@ -56,27 +57,49 @@ const BELOW_DMD: [(&str, &str, &str); 3] = [
     ("snmalloc_rs", "SnMalloc", "snmalloc"),
 ];
 
-/// Returns a sentence about the allocator that a program uses beside glibc's, or in place of it.
-fn other_allocator(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Option<String> {
-    let is_program = |mapping: &&Mapping| Some(&*mapping.path) == program;
-    let program = mappings.iter().find(is_program);
-    let has = |program: &Mapping, text| find_text(pid, program, &[text]).is_some();
-    let (with_dmd, without) = match program.filter(|program| has(program, OF_DMD)) {
-        Some(program) => (Some(program), None),
-        None => (None, program),
-    };
-    if let Some(name) = with_dmd.and_then(|program| allocator_below_dmd(pid, program)) {
-        return Some(format!(
-            "the program's own blocks are {name}'s, which are not here. DMD shows them: run \
-             `about-memory track {pid} --mode=scan`, and later \
-             `about-memory snapshot {pid} --dump --output heap.json.gz`"
-        ));
+/// An allocator beside glibc's, or in place of it.
+#[derive(Clone, Copy)]
+enum OtherAllocator {
+    /// DMD is over it in the program.
+    BelowDmd(&'static str),
+    /// It is loaded or linked in.
+    Present(&'static str),
+}
+
+impl OtherAllocator {
+    /// Finds the allocator of a program.
+    fn of(pid: u32, program: Option<&str>, mappings: &[Mapping]) -> Option<Self> {
+        let program = mappings.iter().find(|mapping| Some(&*mapping.path) == program);
+        let has_dmd = program.is_some_and(|program| find_text(pid, program, &[OF_DMD]).is_some());
+        if let Some(name) = program.filter(|_| has_dmd).and_then(|it| allocator_below_dmd(pid, it))
+        {
+            return Some(Self::BelowDmd(name));
+        }
+        // A program with DMD may have an allocator linked in and not use it.
+        let linked = || linked_allocator(pid, program.filter(|_| !has_dmd)?);
+        library_allocator(mappings).or_else(linked).map(Self::Present)
     }
-    let linked = || linked_allocator(pid, without?);
-    let name = library_allocator(mappings).or_else(linked)?;
-    Some(format!(
-        "the program has {name} too, whose blocks are not here: DMD over {name}, built into the program, shows them"
-    ))
+
+    /// Returns a sentence about blocks that are missing beside those of glibc's heap.
+    fn missing_blocks(self, pid: u32) -> String {
+        match self {
+            Self::BelowDmd(name) => format!(
+                "the program's own blocks are {name}'s, which are not here. {}",
+                dmd_shows_them(pid)
+            ),
+            Self::Present(name) => format!(
+                "the program has {name} too, whose blocks are not here: DMD over {name}, built into the program, shows them"
+            ),
+        }
+    }
+}
+
+/// Returns the commands that show the blocks of a program with DMD.
+fn dmd_shows_them(pid: u32) -> String {
+    format!(
+        "DMD shows them: run `about-memory track {pid} --mode=scan`, and later \
+         `about-memory snapshot {pid} --dump --output heap.json.gz`"
+    )
 }
 
 /// Returns the allocator that DMD is over in a program, if it is not the system's.
@@ -99,15 +122,18 @@ fn library_allocator(mappings: &[Mapping]) -> Option<&'static str> {
 }
 
 /// Returns why a process has no heap that can be read.
-fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
+fn no_heap(pid: u32, mappings: &[Mapping], other: Option<OtherAllocator>) -> String {
     let has = |part: &str| mappings.iter().any(|mapping| mapping.file_name().contains(part));
     let private: u64 = mappings
         .iter()
         .filter(|mapping| mapping.is_writable && mapping.inode == 0)
         .map(|mapping| mapping.range.end - mapping.range.start)
         .sum();
-    let what = match library_allocator(mappings) {
-        Some(name) => format!("its allocator is {name}"),
+    let what = match other {
+        Some(OtherAllocator::BelowDmd(name)) => {
+            format!("its blocks are {name}'s. {}", dmd_shows_them(pid))
+        }
+        Some(OtherAllocator::Present(name)) => format!("its allocator is {name}"),
         None if has("libc.so.6") => "it has not allocated anything by glibc's malloc".to_owned(),
         None => instead_of_glibc(pid, mappings).to_owned(),
     };
@@ -119,7 +145,7 @@ fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::no_heap;
+    use super::{OtherAllocator, no_heap};
     use crate::other_process::Mapping;
 
     #[test]
@@ -133,7 +159,8 @@ mod tests {
         };
         // No process has this number, so that no program's file is looked at.
         let of = |path| {
-            no_heap(0, &[mapping(path, true, 9), mapping("", true, 0), mapping("", false, 0)])
+            let mappings = [mapping(path, true, 9), mapping("", true, 0), mapping("", false, 0)];
+            no_heap(0, &mappings, OtherAllocator::of(0, Some("/bin/static"), &mappings))
         };
         for (path, reason) in [
             ("/lib/libc.so.6", "it has not allocated anything by glibc's malloc"),

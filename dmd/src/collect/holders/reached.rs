@@ -6,6 +6,7 @@
 
 use memreport::__private::{C_HEAP, Words};
 
+use super::by_address::{ByAddress, FoundBlock};
 use super::is_claimed;
 use super::words::each_word;
 use crate::collect::claims::claimants::ClaimantId;
@@ -67,8 +68,9 @@ pub(crate) struct Reached {
     granule: Granule,
     /// The epoch of blocks that are not in the dump.
     epoch: Epoch,
-    /// The starts of the blocks, in the order in which they were found.
-    starts: LocalInterner<usize>,
+    /// The numbers of the blocks by their starts, until all are found.
+    numbers: LocalInterner<usize>,
+    /// The blocks, in the order in which they were found; by address once all are found.
     blocks: PageList<ReachedBlock>,
     /// True if a value was read, also if its blocks are not in the table.
     has_values: bool,
@@ -76,18 +78,41 @@ pub(crate) struct Reached {
 
 #[derive(Clone, Copy, Debug)]
 struct ReachedBlock {
+    start: usize,
     identity: u64,
     requested: usize,
     claimant: ClaimantId,
+}
+
+impl FoundBlock for ReachedBlock {
+    fn start(&self) -> usize {
+        self.start
+    }
+
+    fn identity(&self) -> u64 {
+        self.identity
+    }
+}
+
+/// The claimants of reached blocks that a pass over all blocks has not met yet.
+#[derive(Debug)]
+pub(crate) struct ReachedByAddress<'r>(ByAddress<'r, ReachedBlock>);
+
+impl ReachedByAddress<'_> {
+    /// Returns the claimant of a block that was reached. No later call may be for a lower address.
+    #[inline]
+    pub(crate) fn claimant_of(&mut self, start: usize, packed: PackedBlock) -> Option<ClaimantId> {
+        self.0.find(start, packed).map(|block| block.claimant)
+    }
 }
 
 impl Reached {
     /// Follows pointers from the roots, through blocks that nobody claims. `claims` are sorted by
     /// address.
     pub(crate) fn find(roots: &Roots, epoch: Epoch, claims: &[ClaimWords]) -> Self {
-        let (starts, blocks) = (LocalInterner::new(), PageList::new());
+        let (numbers, blocks) = (LocalInterner::new(), PageList::new());
         let Roots { granule, has_values, .. } = *roots;
-        let mut reached = Reached { granule, epoch, starts, blocks, has_values };
+        let mut reached = Reached { granule, epoch, numbers, blocks, has_values };
         for root in roots.list.as_slice() {
             if let Some(found) = BLOCKS.starting_at(reached.granule, root.start)
                 && found.packed.word() == root.identity
@@ -97,9 +122,8 @@ impl Reached {
         }
         // Breadth first: the nearest value counts a block.
         let mut next = 0;
-        while let (Some(&ReachedBlock { requested, claimant, .. }), Some(&start)) =
-            (reached.blocks.as_slice().get(next), reached.starts.keys().get(next))
-        {
+        while let Some(&block) = reached.blocks.as_slice().get(next) {
+            let ReachedBlock { start, requested, claimant, .. } = block;
             next += 1;
             each_word(start, start + requested, |_, word| {
                 if let Some(found) = BLOCKS.enclosing(reached.granule, word) {
@@ -107,6 +131,8 @@ impl Reached {
                 }
             });
         }
+        reached.numbers = LocalInterner::new();
+        reached.blocks.as_mut_slice().sort_unstable_by_key(|block| block.start);
         reached
     }
 
@@ -115,10 +141,10 @@ impl Reached {
         if !self.is_unreported(block) || is_claimed(start, claims) {
             return;
         }
-        let Some(number) = self.starts.intern(start) else { return };
+        let Some(number) = self.numbers.intern(start) else { return };
         if number as usize == self.blocks.as_slice().len() {
             let (identity, requested) = (packed.word(), block.requested);
-            self.blocks.push(ReachedBlock { identity, requested, claimant });
+            self.blocks.push(ReachedBlock { start, identity, requested, claimant });
         }
     }
 
@@ -134,14 +160,9 @@ impl Reached {
         self.has_values
     }
 
-    /// Returns the claimant of a block that was reached.
-    #[inline]
-    pub(crate) fn claimant_of(&self, start: usize, packed: PackedBlock) -> Option<ClaimantId> {
-        if self.blocks.as_slice().is_empty() {
-            return None;
-        }
-        let block = self.blocks.as_slice().get(self.starts.find(start)? as usize)?;
-        (block.identity == packed.word()).then_some(block.claimant)
+    /// Returns the claimants of blocks, for a pass over all blocks in the order of their addresses.
+    pub(crate) fn by_address(&self) -> ReachedByAddress<'_> {
+        ReachedByAddress(ByAddress::new(self.blocks.as_slice()))
     }
 }
 
@@ -194,7 +215,8 @@ mod tests {
 
         fn claimant(&self, reached: &Reached, index: usize) -> Option<u32> {
             let packed = BLOCKS.starting_at(GRANULE, self.start(index))?.packed;
-            reached.claimant_of(self.start(index), packed).map(|ClaimantId(number)| number)
+            let found = reached.by_address().claimant_of(self.start(index), packed);
+            found.map(|ClaimantId(number)| number)
         }
     }
 
@@ -247,7 +269,8 @@ mod tests {
         BLOCKS.insert(GRANULE, planted.start(0), Block { requested: 32, ..found.block });
         let packed = BLOCKS.starting_at(GRANULE, planted.start(0)).expect("inserted").packed;
         let is_same = packed.word() == found.packed.word();
-        assert_eq!(reached.claimant_of(planted.start(0), packed).is_some(), is_same);
+        let found = reached.by_address().claimant_of(planted.start(0), packed);
+        assert_eq!(found.is_some(), is_same);
     }
 
     #[test]
