@@ -44,21 +44,23 @@
 //!
 //! # Costs
 //!
-//! The ratios are run times compared with the system's allocator alone: the targets of the
-//! repository's `cargo xtask bench overhead`.
+//! The ratios are run times compared with the same allocator alone, as measured: from a server
+//! under load to a benchmark that only replaces blocks. The repository's `docs/design/costs.md`
+//! has each with its spread.
 //!
 //! | `$DMD` | tracks | ratio |
 //! |---|---|---|
-//! | unset | counts of blocks and bytes | 1.05 to 1.1 |
-//! | `1`, `--mode=dark-matter` | all live blocks, with stacks and reports | 1.5 to 2.3 |
-//! | `--mode=live` | all live blocks, with stacks | 1.5 to 2.3 |
+//! | unset | counts of blocks and bytes | 1.0 to 1.13 |
+//! | `1`, `--mode=dark-matter` | all live blocks, with stacks and reports | 1.1 to 2.4 |
+//! | `--mode=live` | all live blocks, with stacks | 1.1 to 2.4 |
 //! | `--mode=cumulative` | also counts of freed blocks | slightly more |
 //! | `--mode=scan` | also the address and contents of each block | as `live` |
-//! | `--mode=profile` | an unbiased sample, one byte in 512 KiB | 1.06 to 1.10 |
+//! | `--mode=profile` | an unbiased sample, one byte in 512 KiB | 1.0 to 1.2 |
 //!
-//! A live block takes at most 25 bytes of the tracker's own memory with glibc, and a stack about a
-//! hundred nanoseconds. `--stacks=partial` reduces the ratio to 1.25 to 1.3. Tracking is for Linux;
-//! on macOS it compiles, and nobody has run it.
+//! Over jemalloc, the benchmark's ratio with stacks is 3. The table of blocks takes about a quarter
+//! of the heap's bytes with glibc and half with jemalloc, and a stack takes 100 to 200 nanoseconds.
+//! `--stacks=none` reduces the ratio to 1.4 or less. Tracking is for Linux; on macOS it compiles,
+//! and nobody has run it.
 //!
 //! # Features
 //!
