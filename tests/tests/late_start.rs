@@ -131,7 +131,7 @@ fn coverage_adds_up_to_the_whole_heap() {
     assert!((json["score"].as_f64().expect("a number") - score).abs() < 0.001);
     let text = run.shown("heap coverage");
     let equation = format!(
-        "heap-allocated {} = once {} + dark {} + twice or more {} + untracked {}",
+        "heap-allocated {} = once {} + unreported {} + twice or more {} + untracked {}",
         commas(all),
         commas(bytes("once")),
         commas(bytes("dark")),

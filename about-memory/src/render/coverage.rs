@@ -89,7 +89,7 @@ fn head(coverage: &Coverage) -> Vec<String> {
         ),
         String::new(),
         format!(
-            "{} {} = once {} + dark {} + twice or more {}{}",
+            "{} {} = once {} + unreported {} + twice or more {}{}",
             if coverage.is_sampled { "heap by estimate" } else { "heap-allocated" },
             bytes(coverage.heap),
             bytes(coverage.once),
@@ -133,17 +133,17 @@ fn groups_table(
     let tracked: i128 = groups.iter().map(|group| group.all.usable()).sum();
     let all = tracked + i128::from(untracked.bytes);
     let figures = |group: &Group| {
-        let [bytes, dark, twice] =
+        let [bytes, unreported, twice] =
             [group.all, group.unreported, group.twice].map(|totals| totals.usable());
         [
             commas(bytes),
             format!("{:.1}%", percent(bytes, all)),
-            format!("{:.1}%", percent(bytes - dark - twice, bytes)),
-            commas(dark),
+            format!("{:.1}%", percent(bytes - unreported - twice, bytes)),
+            commas(unreported),
             commas(twice),
         ]
     };
-    let heads = ["Bytes", "Share", "Once", "Dark", "Twice"].map(str::to_owned);
+    let heads = ["Bytes", "Share", "Once", "Unreported", "Twice"].map(str::to_owned);
     let shown: Vec<[String; 5]> = groups.iter().take(top).map(figures).collect();
     let width = |at: usize| {
         let cells = shown.iter().chain([&heads]).map(|row| row[at].chars().count());
@@ -252,7 +252,7 @@ mod tests {
         assert_snapshot!(text(80), @r#"
 subject: 80.9% of 11,200 bytes are reported exactly once
 
-heap-allocated 11,200 = once 9,112 + dark 2,048 + twice or more 40
+heap-allocated 11,200 = once 9,112 + unreported 2,048 + twice or more 40
 score = (once − 48 that partial reports leave out) / heap-allocated
 
  Crate   |  Bytes |  Share |  Once |  Dark | Twice
@@ -295,7 +295,7 @@ What would help most:
 
 subject: 80.9% of 11,200 bytes are reported exactly once
 
-heap-allocated 11,200 = once 9,112 + dark 2,048 + twice or more 40
+heap-allocated 11,200 = once 9,112 + unreported 2,048 + twice or more 40
 
 score = (once − 48 that partial reports leave out) / heap-allocated
 

@@ -73,8 +73,8 @@ fn details_are_a_tree_and_growth_is_a_list() {
     let folder = folder();
     let expected = "\
 (unknown program): 9,096 live bytes in 11 blocks, 100.00% of the heap
-            9,000  asked for by the program
-+              96  that the allocator rounds up
+            9,000  requested by the program
++              96  of slop, added by the allocator
 =           9,096  in these blocks
 
           bytes    share      blocks

@@ -248,15 +248,15 @@ pub fn write_groups(groups: &[Group], top: usize, out: &mut dyn Write) -> io::Re
     writeln!(
         out,
         "{:>15} {:>8} {:>11} {:>15} {:>15}  of",
-        "bytes", "share", "blocks", "dark", "twice"
+        "bytes", "share", "blocks", "unreported", "twice"
     )?;
     for group in groups.iter().take(top) {
         let share = format!("{:.2}%", percent(group.all.usable(), all));
         let [bytes, blocks] = [group.all.usable(), group.all.blocks].map(commas);
-        let [dark, twice] = [group.unreported.usable(), group.twice.usable()].map(commas);
+        let [unreported, twice] = [group.unreported.usable(), group.twice.usable()].map(commas);
         writeln!(
             out,
-            "{bytes:>15} {share:>8} {blocks:>11} {dark:>15} {twice:>15}  {}",
+            "{bytes:>15} {share:>8} {blocks:>11} {unreported:>15} {twice:>15}  {}",
             group.name
         )?;
     }

@@ -74,8 +74,8 @@ impl Accounts {
         let line = |sign, bytes, text: &str| AccountLine { sign, bytes, text: text.to_owned() };
         let Totals { req, slop, .. } = self.listed;
         let mut lines = vec![
-            line(' ', req, "asked for by the program"),
-            line('+', slop, "that the allocator rounds up"),
+            line(' ', req, "requested by the program"),
+            line('+', slop, "of slop, added by the allocator"),
         ];
         let Sum { blocks, bytes } = self.untracked;
         if self.heap_allocated.is_some() || blocks > 0 {
@@ -151,7 +151,7 @@ mod tests {
         let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut lines: Vec<String> = text.lines().map(line).collect();
         let below = lines.split_off(2);
-        assert_eq!(lines, ["90 asked for by the program", "+ 10 that the allocator rounds up"]);
+        assert_eq!(lines, ["90 requested by the program", "+ 10 of slop, added by the allocator"]);
         below
     }
 

@@ -56,8 +56,8 @@ fn shown(options: &BrowseOptions) -> String {
 fn stacks_have_types_within_and_small_nodes_are_one() {
     let expected = "\
 shop: 4,314,936 live bytes in 28 blocks, 100.00% of the heap
-        4,304,110  asked for by the program
-+          10,826  that the allocator rounds up
+        4,304,110  requested by the program
++          10,826  of slop, added by the allocator
 =       4,314,936  in these blocks
 
           bytes    share      blocks
@@ -148,8 +148,8 @@ fn scopes_have_types_and_stacks_within_and_the_account_is_whole() {
     browse::write_text(&heap, &browse(&heap, &options), &options, &mut out).unwrap();
     let expected = "\
 shop: 5,000,000 live bytes in 40 blocks, 100.00% of the heap
-        4,304,110  asked for by the program
-+          10,826  that the allocator rounds up
+        4,304,110  requested by the program
++          10,826  of slop, added by the allocator
 +         685,064  in 12 blocks from before tracking began or while it was off
 =       5,000,000  heap-allocated
         2,097,152  in the tracker's own tables, which none of these has

@@ -44,7 +44,7 @@ impl Holders {
         let first = graph(of_kept(&edges, &kept), roots, &[]);
         let mut reached = vec![false; first.len()];
         first.reach(roots.external, &mut reached);
-        // A circle of strong pointers hangs on the pointer by which it was reached.
+        // A cycle of strong pointers hangs on the pointer by which it was reached.
         for &block in &claims.order {
             if !reached[block as usize] {
                 let from = claims.reached_from[block as usize];

@@ -183,8 +183,8 @@ fn blocks(snapshot: &ProcessSnapshot) -> Option<Sum> {
     let parts = vec![
         line("reported, as requested", blocks.reported, "DMD"),
         line("slop of reported blocks", blocks.reported_slop, "DMD"),
-        line("dark, as requested", blocks.dark, "DMD"),
-        line("slop of dark blocks", blocks.dark_slop, "DMD"),
+        line("unreported, as requested", blocks.dark, "DMD"),
+        line("slop of unreported blocks", blocks.dark_slop, "DMD"),
     ];
     Some(Sum::new("by block", whole, parts))
 }

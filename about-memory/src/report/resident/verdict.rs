@@ -170,8 +170,8 @@ impl Growth<'_> {
         }
         let sentence = match cause {
             Cause::Reported => format!(
-                "{path} {grew}{of_resident}: its reporter names it, so it is that structure, and neither a leak in the \
-                 dark nor the allocator"
+                "{path} {grew}{of_resident}: its reporter names it, so it is that structure, and neither a leak that is \
+                 not reported nor the allocator"
             ),
             Cause::DarkMatter => format!(
                 "dark matter {grew}{of_resident}: nobody reports it, so it is a leak or a missing reporter; {}",

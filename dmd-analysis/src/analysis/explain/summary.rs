@@ -49,7 +49,7 @@ pub fn write_summary(
 /// Writes the largest places, those with one cause as one. Places under a thousandth of the heap
 /// are only counted.
 fn biggest(explained: &Explained, main: Class, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let what = if main == Class::Unreported { "dark" } else { "biggest" };
+    let what = if main == Class::Unreported { "unreported" } else { "biggest" };
     let places = explained.places(main);
     let heap = explained.heap.usable();
     let causes = causes(places);
@@ -106,7 +106,7 @@ fn preface(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "A profile: all figures are estimates from a sample, {}. Blocks made since it began have {}, \
-             of which {} are dark.",
+             of which {} are unreported.",
             sampling_rate(sampled),
             estimate(all),
             estimate(unreported)
@@ -153,7 +153,7 @@ fn totals(explained: &Explained, main: Class, out: &mut dyn Write) -> io::Result
     let number = count(unreported.blocks, "block");
     writeln!(
         out,
-        "{} of {bytes} ({share:.2}%) are dark: no reporter covers {number}.",
+        "{} of {bytes} ({share:.2}%) are unreported: no reporter covers {number}.",
         commas(unreported.usable())
     )?;
     let twice = explained.totals(Class::TwiceReported);

@@ -96,7 +96,7 @@ impl View<'_> {
     }
 
     fn write_chain(&self, chain: &Chain, target: usize, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "\n{}:", if chain.is_cycle { "A circle" } else { "A chain" })?;
+        writeln!(out, "\n{}:", if chain.is_cycle { "A cycle" } else { "A chain" })?;
         writeln!(out, "  {}", self.address(target))?;
         for link in &chain.links {
             let into = match link.into {

@@ -18,10 +18,10 @@ pub(super) const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"m
   "r":"#00: Index.words","s":"#00: explicit/store"}}"##;
 
 const EXPECTED: &str = "\
-2,057 of 2,997 bytes (68.64%) are dark: no reporter covers 4 blocks.
+2,057 of 2,997 bytes (68.64%) are unreported: no reporter covers 4 blocks.
 40 bytes in 1 block are reported twice; 3 reports are wrong.
 
-The 2 biggest of 3 dark places:
+The 2 biggest of 3 unreported places:
   1. 2,048 bytes in 2 blocks, 68.34% of the heap: type unknown, allocated in subject::Lexicon::intern
      subject::Lexicon::intern (src/lexicon.rs:41)
   2. 8 bytes in 1 block, 0.27% of the heap: type unknown, allocated in serde_json::parse
@@ -111,7 +111,7 @@ fn a_summary_to_act_on_then_the_records() {
 #[test]
 fn the_books_balance() {
     let explained = explain(&read_slice(DUMP.as_bytes()).unwrap(), &options());
-    // Dark, less the double, less what is not on the heap, and what the partial report left out.
+    // Unreported, less the double, less what is not on the heap, and what the partial report left out.
     assert_eq!(explained.heap_unclassified(), 2_057 - 40 - 48 + (112 - 64));
 }
 
@@ -152,7 +152,7 @@ fn places_with_one_cause_are_one_row_and_small_ones_are_only_counted() {
     write_summary(&explain(&read_slice(text.as_bytes()).unwrap(), &options), &options, &mut out)
         .unwrap();
     let text = String::from_utf8(out).unwrap();
-    let expected = "The 2 biggest of 4 dark places:
+    let expected = "The 2 biggest of 4 unreported places:
   1. 7,000 bytes in 2 blocks, 58.30% of the heap: type unknown, allocated in shop::load
      shop::load (src/main.rs:1), and 1 place alike
   2. 5,000 bytes in 1 block, 41.64% of the heap: type unknown, allocated in shop::find

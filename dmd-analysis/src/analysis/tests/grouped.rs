@@ -100,7 +100,7 @@ fn groups_are_a_table_for_people_and_a_list_for_programs() {
     let groups = group_by(&dump(), &Axis::reporter(), &options());
     let mut out = Vec::new();
     write_groups(&groups, 2, &mut out).unwrap();
-    let expected = "          bytes    share      blocks            dark           twice  of
+    let expected = "          bytes    share      blocks      unreported           twice  of
           2,057   68.64%           4           2,057               0  (not reported)
             900   30.03%           1               0               0  explicit/index
                 … and 1 more
@@ -123,14 +123,14 @@ fn an_explained_dump_is_an_object_for_programs() {
     let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(value["heapUnclassified"], 2_057 - 40 - 48 + (112 - 64));
     let classes = value["classes"].as_array().unwrap();
-    let dark = classes.iter().find(|class| class["class"] == "unreported").unwrap();
-    assert_eq!(dark["all"]["bytes"], 2_057);
+    let unreported = classes.iter().find(|class| class["class"] == "unreported").unwrap();
+    assert_eq!(unreported["all"]["bytes"], 2_057);
     let first = serde_json::json!({
         "bytes": 2048, "blocks": 2, "requested": 2000, "slop": 48, "type": null, "crate": "subject",
         "own": "subject::Lexicon::intern (src/lexicon.rs:41)", "reporters": [], "remedy": null,
         "frames": ["subject::Lexicon::intern (src/lexicon.rs:41)", "subject::main (src/main.rs:3)"]
     });
-    assert_eq!(dark["places"][0], first);
+    assert_eq!(unreported["places"][0], first);
     assert_eq!(value["wrong"][1]["is"], "partial");
     assert_eq!(value["wrong"][1]["crate"], "subject");
 }

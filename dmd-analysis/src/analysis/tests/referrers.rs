@@ -98,7 +98,7 @@ A chain:
   ← byte 16 of 0x300: 32 bytes, type unknown (into byte 24)
   nothing in the heap points there: a static, a thread's stack or nothing at all holds it
 
-A circle:
+A cycle:
   0x100
   ← byte 8 of 0x200: 16 bytes, type unknown, allocated in b
   ← byte 0 of 0x400: 8 bytes, type unknown (into byte 8)

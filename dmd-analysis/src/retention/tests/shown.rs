@@ -116,13 +116,13 @@ fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
     retention.name_fields(cycles.iter_mut().flat_map(|cycle| &mut cycle.steps), &members);
     let expected = "\n\
 2 cycles that nothing outside points at; they retain 192 bytes:
-  1. 128 bytes in a circle of 2 blocks
+  1. 128 bytes in a cycle of 2 blocks
      leaked: every handle that its blocks count is in the cycle itself
      allocated at shop::open (src/main.rs:7)
      0x5000: 64 bytes, Rc<shop::Customer>
      → 0x5100: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
      → 0x5000: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
-  2. 64 bytes in a circle of 1 block
+  2. 64 bytes in a cycle of 1 block
      1 handle is in no block: on a stack, in a library, or forgotten
      allocated at shop::open (src/main.rs:7)
      0x5200: 64 bytes, Rc<shop::Customer>
@@ -144,7 +144,7 @@ fn paths_pass_named_statics_and_fields() {
   retains 5,120 bytes, 55.58% of the heap
   every way to it leads through 0x2000: 100 bytes, Box<shop::Shelf>
 
-The 2 shortest ways to it:
+The 2 shortest paths to it:
   1. 3 steps
      held from a stack or a library, or leaked
      → 0x4000: 24 bytes, type unknown, allocated in shop::open
@@ -165,7 +165,7 @@ The 2 shortest ways to it:
   retains 24 bytes, 0.26% of the heap
   no block or static is on every way to it
 
-The shortest way to it:
+The shortest path to it:
   1. 1 step
      held from a stack or a library, or leaked
      → 0x4000: 24 bytes, type unknown, allocated in shop::open
@@ -186,7 +186,7 @@ fn alike_paths_of_several_blocks_are_grouped() {
     let expected = "\
 3 blocks, 8,620 bytes; together they retain 8,620 bytes, 93.57%
 
-By the shortest way to each:
+By the shortest path to each:
   1. 1 block, 5,120 bytes; to this one by 3 steps
      held from a stack or a library, or leaked
      → 0x4000: 24 bytes, type unknown, allocated in shop::open

@@ -34,7 +34,7 @@ pub fn write_cycles(
             cycles => format!("{} cycles like this retain ", commas(cycles.into())),
         };
         let blocks = count(cycle.blocks, "block");
-        writeln!(out, "{number:>3}. {alike}{} in a circle of {blocks}", bytes(cycle.retained))?;
+        writeln!(out, "{number:>3}. {alike}{} in a cycle of {blocks}", bytes(cycle.retained))?;
         writeln!(out, "     {}", verdict(cycle))?;
         if let Some(site) = &cycle.site {
             writeln!(out, "     allocated at {}", cut(site, retention.options.width, 18))?;

@@ -38,13 +38,13 @@ pub fn write_why_alive(
         }
         let paths = why.paths.len() as u64;
         match paths {
-            1 => writeln!(out, "\nThe shortest way to it:")?,
-            _ => writeln!(out, "\nThe {} shortest ways to it:", commas(paths.into()))?,
+            1 => writeln!(out, "\nThe shortest path to it:")?,
+            _ => writeln!(out, "\nThe {} shortest paths to it:", commas(paths.into()))?,
         }
     } else {
         let blocks = count(why.blocks.len() as u64, "block");
         writeln!(out, "{blocks}, {}; together they retain {retained}", bytes(why.own))?;
-        writeln!(out, "\nBy the shortest way to each:")?;
+        writeln!(out, "\nBy the shortest path to each:")?;
     }
     for (number, path) in (1..).zip(&why.paths) {
         write_path(retention, number, path, why, out)?;
