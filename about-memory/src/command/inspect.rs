@@ -54,7 +54,8 @@ impl InspectArgs {
             .process
             .to_str()
             .filter(|name| !self.process.exists() && !name.contains(is_separator));
-        let pid = name.map(any_process).transpose()?;
+        let pid = name.map(any_process).transpose();
+        let pid = pid.map_err(|error| format!("no such file, and {error}"))?;
         let Found { inspected, image, process } = match pid {
             Some(pid) => running::of_process(pid, extent)?,
             None => of_core(&self.process, extent)?,

@@ -13,7 +13,8 @@ pub const DEFAULT_LIMIT: u64 = 4 << 30;
 /// The bytes that every gzipped file may unpack to.
 const FREE: u64 = 16 << 20;
 
-/// Beyond [`FREE`], the unpacked bytes for each byte of the file. Dumps have 5 to 30.
+/// Beyond [`FREE`], the unpacked bytes of JSON for each byte of the file. Dumps have 5 to 30. The
+/// contents of blocks, which follow, may be zeros, and then reach what gzip can do, 1,032.
 const RATIO: u64 = 100;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -56,8 +57,16 @@ impl<R: Read> Unpacked<R> {
         }
         if json.last() == Some(&0) {
             json.pop();
+            self.end_of_json();
         }
         if json.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(json) }
+    }
+
+    /// Lifts the limit for gzipped data: what follows are the blocks of a scan.
+    fn end_of_json(&mut self) {
+        if let Self::Gzip(input) = self {
+            input.get_mut().is_limited = false;
+        }
     }
 
     /// Reads at most this many bytes, up to a byte of zeros.
@@ -110,15 +119,17 @@ impl<R: Read> BufRead for Unpacked<R> {
     }
 }
 
-/// A decoder of gzip data. It fails beyond [`FREE`] and [`RATIO`].
+/// A decoder of gzip data. It fails beyond [`FREE`] and [`RATIO`] while it is limited.
 pub(crate) struct Unpacker<R> {
     decoder: MultiGzDecoder<Counted<R>>,
     unpacked: u64,
+    is_limited: bool,
 }
 
 impl<R: BufRead> Unpacker<R> {
     pub(crate) fn new(input: R) -> Self {
-        Unpacker { decoder: MultiGzDecoder::new(Counted { input, count: 0 }), unpacked: 0 }
+        let decoder = MultiGzDecoder::new(Counted { input, count: 0 });
+        Unpacker { decoder, unpacked: 0, is_limited: true }
     }
 }
 
@@ -126,7 +137,9 @@ impl<R: BufRead> Read for Unpacker<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.decoder.read(buffer)?;
         self.unpacked += count as u64;
-        if self.unpacked > FREE.max(self.decoder.get_ref().count.saturating_mul(RATIO)) {
+        if self.is_limited
+            && self.unpacked > FREE.max(self.decoder.get_ref().count.saturating_mul(RATIO))
+        {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
                 format!(

@@ -28,10 +28,10 @@ use crate::mem::sys;
 use crate::sample::plan;
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::Site;
-use crate::table::BLOCKS;
 use crate::table::blocks::{Granule, LiveBlock};
 use crate::table::freed_counts::FreedKind;
 use crate::table::packed_block::Block;
+use crate::table::{BLOCKS, has_gaps};
 
 /// The sums, groups and wrong reports of a collection in progress.
 pub(crate) struct Balance<'c> {
@@ -219,7 +219,7 @@ impl<'c> Balance<'c> {
     pub(crate) fn add_unmatched_claims(&mut self, claims: &[ClaimWords]) {
         for claim in claims {
             let mut claim = self.claim_log.resolve(claim);
-            if claim.allocated == Allocated::Unknown && plan::has_gaps() {
+            if claim.allocated == Allocated::Unknown && has_gaps() {
                 claim.wrong = Some(Wrong::Untracked);
             }
             self.add_wrong(claim, None);
@@ -279,7 +279,7 @@ impl<'c> Balance<'c> {
     /// No report is wrong: other threads go on meanwhile.
     fn add_transient(&mut self, claim: ResolvedClaim) {
         // With gaps, the heap is counted at the beginning: blocks freed since are untracked ones.
-        if claim.allocated == Allocated::Before && plan::has_gaps() {
+        if claim.allocated == Allocated::Before && has_gaps() {
             self.summary.reported_untracked += claim.bytes;
         } else {
             self.summary.reported_transient += claim.bytes;

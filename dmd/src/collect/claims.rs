@@ -39,11 +39,10 @@ use super::holders::skipped::SkippedPointers;
 use crate::mem::pages::PageList;
 use crate::mem::radix_sort::ByRegion;
 use crate::mem::sys;
-use crate::sample::plan;
-use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::PackedBlock;
+use crate::table::{BLOCKS, has_gaps};
 
 /// Returns the address that a claim is filed under: the start of the claimed block, or the claimed
 /// address if no block starts there. `None` if the value owns no block.
@@ -145,7 +144,7 @@ impl ClaimBuffer {
             granule,
             epoch,
             starts,
-            has_every_block: !plan::has_gaps(),
+            has_every_block: !has_gaps(),
             packed: PackedClaims::with_room(blocks),
             large: RefCell::new(PageList::new()),
             lost: Cell::new(0),
@@ -306,7 +305,8 @@ impl ClaimBuffer {
 }
 
 impl Recorder for ClaimBuffer {
-    fn claimed(&self, claim: Claim, found: Found, claimant: Claimant) {
+    fn claimed(&self, mut claim: Claim, found: Found, claimant: Claimant) {
+        claim.address = sys::untagged(claim.address);
         let Some(address) = claimed_address(claim, found) else { return };
         let block = claimed_block(found);
         let flags = self.old_flag(block.and_then(|block| PackedBlock::from_word(block.identity)));

@@ -23,7 +23,7 @@ use crate::stack::thread::{self, RegisteredThread};
 use crate::table::blocks::Granule;
 use crate::table::epoch::{Epoch, begin_epoch, epoch};
 use crate::table::packed_block::SiteId;
-use crate::table::{BLOCKS, FREED};
+use crate::table::{BLOCKS, FREED, has_gaps};
 
 /// Returns a note if allocations were refused a number for their stack or thread.
 fn note_of_refused(allocations: u64) -> Option<String> {
@@ -46,6 +46,8 @@ pub(super) struct Collection {
     granule: Granule,
     /// The epoch of blocks that are allocated during the collection, which leaves them out.
     epoch: Epoch,
+    /// The mode at the beginning, which may change meanwhile.
+    mode: Mode,
     /// The heap since the beginning. If the table has gaps, the blocks that were allocated and
     /// freed during the collection cannot be counted later.
     watch: HeapWatch,
@@ -74,7 +76,7 @@ impl Collection {
         let watch = HeapWatch::begin();
         let blocks = usize::try_from(watch.at_begin().live_blocks()).unwrap_or(0);
         let claims = ClaimBuffer::new(granule, epoch, blocks, starts);
-        Collection { claims, granule, epoch, watch }
+        Collection { claims, granule, epoch, mode: plan::mode(), watch }
     }
 
     fn into_dump(mut self, ending: Ending<'_>) -> Dump {
@@ -94,7 +96,7 @@ impl Collection {
         } else {
             self.count_untracked(sums, &mut balance.summary)
         };
-        if !is_restricted && plan::mode() == Mode::Cumulative {
+        if !is_restricted && self.mode == Mode::Cumulative {
             FREED
                 .kinds()
                 .filter(|kind| !is_trackers_own(kind.site))
@@ -129,18 +131,18 @@ impl Collection {
             stacks,
             tracker_bytes: tracker_bytes(self.granule),
         };
-        Dump::new(contents, summary, ending.moment)
+        Dump::new(self.mode, contents, summary, ending.moment)
     }
 
     /// Finds the holders of unreported blocks, in modes whose dumps show them.
     fn holders(&self, claim_log: &ClaimLog) -> Holders {
-        let mut holders = Holders::new(self.granule, self.epoch);
-        if plan::mode().has_reports() || plan::mode() == Mode::Scan {
+        let mut holders = Holders::new(self.granule, self.epoch, self.mode);
+        if self.mode.has_reports() || self.mode == Mode::Scan {
             // The first module is the program itself.
             let mut modules = sys::modules().into_iter();
             let data = modules.next().map(|module| module.data);
             holders.find(&claim_log.skipped, claim_log.sorted(), &data.unwrap_or_default());
-            if plan::mode() == Mode::Scan && enabled::is_enabled() {
+            if self.mode == Mode::Scan && enabled::is_enabled() {
                 // The C library's own lists of free memory lead into blocks.
                 let in_c_library = (libc::getpid as *const ()).addr();
                 modules
@@ -153,7 +155,7 @@ impl Collection {
 
     /// Reads the stacks of all threads, for a scan.
     fn stacks(&self) -> ThreadStacks {
-        if plan::mode() != Mode::Scan || !enabled::is_enabled() {
+        if self.mode != Mode::Scan || !enabled::is_enabled() {
             return ThreadStacks::empty();
         }
         let threads: Vec<RegisteredThread> = thread::registered().collect();
@@ -162,7 +164,7 @@ impl Collection {
 
     /// Returns the bytes of the whole heap. If the table has gaps, also sets the untracked sum.
     fn count_untracked(&self, sums: PassSums, summary: &mut Summary) -> usize {
-        if !plan::has_gaps() {
+        if !has_gaps() {
             return sums.heap_of(summary.tracked().bytes);
         }
         let heap = self.watch.at_begin();
@@ -185,7 +187,7 @@ impl Collection {
         notes: &mut Vec<String>,
     ) -> HeapPass<'c> {
         let pass = || HeapPass::new(self.granule, self.epoch, claim_log, holders);
-        if plan::mode() != Mode::Scan {
+        if self.mode != Mode::Scan {
             return pass().over_table();
         }
         pass().over_frozen_copy().unwrap_or_else(|error| {

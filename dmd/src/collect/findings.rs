@@ -177,10 +177,10 @@ pub(crate) fn threads() -> Vec<ThreadInfo> {
 }
 
 impl Dump {
-    pub(crate) fn new(contents: Contents, summary: Summary, moment: &str) -> Self {
+    pub(crate) fn new(mode: Mode, contents: Contents, summary: Summary, moment: &str) -> Self {
         Dump {
             variable: variable::text().map(str::to_owned),
-            mode: plan::mode(),
+            mode,
             moment: moment.to_owned(),
             uptime: sys::uptime(),
             summary,

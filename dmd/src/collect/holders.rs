@@ -31,7 +31,6 @@ use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::sample::options::Mode;
-use crate::sample::plan;
 use crate::stack::site;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Granule, LiveBlock};
@@ -83,6 +82,7 @@ pub(crate) struct Holders {
     granule: Granule,
     /// The epoch of blocks that are not in the dump.
     epoch: Epoch,
+    mode: Mode,
     /// The numbers of the held blocks by their starts, until all are found.
     numbers: LocalInterner<usize>,
     /// The held blocks, in the order in which they were found; by address once all are found.
@@ -150,10 +150,11 @@ impl FoundBlock for HeldBlock {
 
 impl Holders {
     /// Creates an empty set for a collection that began with `epoch`.
-    pub(crate) fn new(granule: Granule, epoch: Epoch) -> Self {
+    pub(crate) fn new(granule: Granule, epoch: Epoch, mode: Mode) -> Self {
         Holders {
             granule,
             epoch,
+            mode,
             numbers: LocalInterner::new(),
             held: PageList::new(),
             ids: LocalInterner::new(),
@@ -173,7 +174,7 @@ impl Holders {
         if !enabled::is_enabled() {
             return;
         }
-        let is_scan = plan::mode() == Mode::Scan;
+        let is_scan = self.mode == Mode::Scan;
         for pointer in skipped.as_slice() {
             if let Some(found) = BLOCKS.starting_at(self.granule, pointer.start)
                 && found.packed.word() == pointer.identity
@@ -339,7 +340,7 @@ mod tests {
             let block = Block { requested, usable: 48, site, epoch, rate, time: 0 };
             (block, PackedBlock::small(block, false).expect("it is small"))
         };
-        let mut holders = Holders::new(Granule::OF_32, epoch.next());
+        let mut holders = Holders::new(Granule::OF_32, epoch.next(), Mode::DarkMatter);
         let id = |number: u32| HolderId(number);
         // The last one has two indirect holders.
         for (at, holder) in [(7, id(3)), (1, id(2)), (4, id(1).indirect()), (9, id(1).indirect())] {

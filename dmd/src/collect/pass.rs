@@ -42,10 +42,9 @@ pub(super) struct HeapPass<'c> {
 /// The sums of a pass that are not in the balance.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PassSums {
-    /// The allocator's counters at the beginning of the pass.
-    pub(super) before: HeapCounters,
-    /// The counters at its end. Other threads go on meanwhile.
-    pub(super) after: HeapCounters,
+    /// The allocator's counters at the beginning of the pass and at its end. Other threads go on
+    /// meanwhile. `None` for a frozen copy, which has all blocks of one instant.
+    counters: Option<[HeapCounters; 2]>,
     pub(super) allocated_during: Sum,
     pub(super) trackers_own: Sum,
     /// The tracker's own blocks from before the collection, which are in `trackers_own` too.
@@ -62,12 +61,13 @@ impl PassSums {
     /// the counters' where no thread goes on, also if the table lacks blocks because memory was
     /// short.
     pub(super) fn heap_of(&self, found: usize) -> usize {
+        let Some([before, after]) = self.counters else { return found };
         let left_out = self.allocated_during.bytes.saturating_add(self.trackers_own.bytes);
         let bytes = |allocated: u64, freed: u64| {
             usize::try_from(allocated.saturating_sub(freed)).unwrap_or(usize::MAX)
         };
-        let least = bytes(self.before.allocated_bytes, self.after.freed_bytes);
-        let most = bytes(self.after.allocated_bytes, self.before.freed_bytes).max(least);
+        let least = bytes(before.allocated_bytes, after.freed_bytes);
+        let most = bytes(after.allocated_bytes, before.freed_bytes).max(least);
         found.saturating_add(left_out).clamp(least, most).saturating_sub(left_out)
     }
 }
@@ -99,11 +99,11 @@ impl<'c> HeapPass<'c> {
 
     /// Counts the blocks of the table.
     pub(super) fn over_table(mut self) -> Self {
-        self.sums.before = heap_counters().unwrap_or_default();
+        let before = heap_counters().unwrap_or_default();
         BLOCKS.for_each(self.granule, |LiveBlock { start, block, packed }| {
             self.visit(FrozenBlock { address: start, packed, block, contents: None });
         });
-        self.sums.after = heap_counters().unwrap_or_default();
+        self.sums.counters = Some([before, heap_counters().unwrap_or_default()]);
         self.add_unmatched_claims(self.unread);
         self
     }
@@ -112,13 +112,6 @@ impl<'c> HeapPass<'c> {
     pub(super) fn over_frozen_copy(mut self) -> io::Result<Self> {
         let frozen = Frozen::take(&BLOCKS, self.granule)?;
         self.scanned = Some(Scanned::empty());
-        // The counters of the instant at which the copy was made.
-        self.sums.before = HeapCounters {
-            allocated_bytes: frozen.live_bytes,
-            allocations: frozen.live_blocks,
-            ..HeapCounters::default()
-        };
-        self.sums.after = self.sums.before;
         frozen.for_each(|block| self.visit(block))?;
         self.add_unmatched_claims(self.unread);
         if let Some(scanned) = &mut self.scanned {
@@ -197,7 +190,8 @@ mod tests {
     fn sums(before: HeapCounters, after: HeapCounters, allocated_during: usize) -> PassSums {
         let allocated_during = Sum { blocks: 1, bytes: allocated_during };
         let trackers_own = Sum { blocks: 1, bytes: 10 };
-        PassSums { before, after, allocated_during, trackers_own, own_before: Sum::default() }
+        let counters = Some([before, after]);
+        PassSums { counters, allocated_during, trackers_own, own_before: Sum::default() }
     }
 
     #[test]
@@ -217,6 +211,9 @@ mod tests {
         let still = counters(73_010, 10);
         for found in [0, 71_000, 80_000] {
             assert_eq!(sums(still, still, 1000).heap_of(found), 71_990);
+            // A block that a thread is about to insert is in the counters, and not in the copy.
+            let frozen = PassSums { counters: None, ..sums(still, still, 1000) };
+            assert_eq!(frozen.heap_of(found), found);
         }
     }
 }

@@ -4,9 +4,9 @@
 //! which has none, and calls the kernel to write (`batch`). `fork` makes the child. The blocks of
 //! the file that a dump contains are in a `list`, whose numbers are in `base_128`.
 //!
-//! The file begins with the numbers of live blocks and bytes, and its end. Then come batches: the
-//! number of blocks, the bytes of their contents, a head for each block, and the contents, which
-//! may have bytes between them that belong to none. The heads are read alone.
+//! The file begins with the position of its end. Then come batches: the number of blocks, the bytes
+//! of their contents, a head for each block, and the contents, which may have bytes between them
+//! that belong to none. The heads are read alone.
 #![expect(clippy::cast_possible_truncation, reason = "words that were written as such")]
 
 pub(crate) mod base_128;
@@ -33,8 +33,6 @@ use crate::table::packed_block::{Block, PackedBlock};
 #[derive(Debug)]
 pub(crate) struct Frozen {
     pub(crate) file: File,
-    pub(crate) live_blocks: u64,
-    pub(crate) live_bytes: u64,
     /// The end of the last batch. Bytes behind it belong to no block.
     end: u64,
 }
@@ -66,17 +64,15 @@ impl Frozen {
         let file = unnamed_file()?;
         let mut batch = Batch::new(file.as_raw_fd())?;
         fork::fork(|| batch.write_all(blocks, granule))?;
-        let mut frozen = Frozen { file, live_blocks: 0, live_bytes: 0, end: 0 };
-        let [blocks, bytes, end]: Sums = words_at(&frozen.file, 0)?;
-        (frozen.live_blocks, frozen.live_bytes, frozen.end) = (blocks, bytes, end);
-        Ok(frozen)
+        let [end] = words_at(&file, 0)?;
+        Ok(Frozen { file, end })
     }
 
     /// Calls `visit` with each block, in the order of their addresses.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(FrozenBlock)) -> io::Result<()> {
         let mut heads =
             PageList::<u8>::zeros(BATCH * size_of::<Head>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mut position = size_of::<Sums>() as u64;
+        let mut position = END_BYTES;
         while position < self.end {
             let [blocks, contents] = words_at(&self.file, position)?;
             position += size_of::<[u64; 2]>() as u64;
@@ -109,8 +105,8 @@ struct Head {
     contents: u64,
 }
 
-/// The numbers of live blocks and of their bytes, and the end of the last batch in the file.
-type Sums = [u64; 3];
+/// The bytes before the first batch: the end of the last one in the file.
+const END_BYTES: u64 = size_of::<u64>() as u64;
 
 /// The most blocks of a batch.
 const BATCH: usize = 4096;

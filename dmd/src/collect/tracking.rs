@@ -14,8 +14,8 @@ use super::collection::{Collection, tracker_bytes};
 use crate::mem::sys;
 use crate::sample::plan;
 use crate::stack::thread::mark_own;
-use crate::table::BLOCKS;
 use crate::table::blocks::{Blocks, Granule, LiveBlock};
+use crate::table::{BLOCKS, has_gaps};
 
 /// The tracker of a program whose inner allocator is `A`.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     }
 
     fn tracks_every_block(&self) -> bool {
-        !plan::has_gaps()
+        !has_gaps()
     }
 
     fn tracks_c_heap(&self) -> bool {
@@ -103,7 +103,7 @@ fn look_up_start(granule: Granule, claim: Claim) -> Found {
     }
     // With gaps, most such blocks were allocated before tracking, and a search would take long. If
     // the address is inside a block, the pass over all blocks finds out.
-    let (block, wrong) = if plan::has_gaps() {
+    let (block, wrong) = if has_gaps() {
         (None, Wrong::Untracked)
     } else {
         let block = BLOCKS.enclosing(granule, claim.address).map(found_block);

@@ -17,7 +17,7 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 
-use memreport::__private::{ThreadSlot, freed as count_freed_bytes};
+use memreport::__private::{ThreadSlot, allocated as count_allocated, freed as count_freed_bytes};
 use memreport::{HeapRest, HeapStatistics, UsableSize};
 
 use super::c_heap::{self, below};
@@ -234,12 +234,19 @@ impl<A: UsableSize> Dmd<A> {
             // SAFETY: the block lives until the call of `realloc`.
             None => unsafe { self.size(address, old) },
         };
+        // The call may copy for long, and the table does not have the block meanwhile: neither do
+        // the counters.
+        if removed.is_some() {
+            count_freed_bytes(usable);
+        }
         let new_size = Self::rounded(new).size();
         // SAFETY: the caller's contract.
         let moved =
             below(|| unsafe { self.inner.counted_realloc(address, Self::rounded(old), new_size) });
         if !moved.is_null() {
-            count_freed_bytes(usable);
+            if removed.is_none() {
+                count_freed_bytes(usable);
+            }
             Self::count_freed(removed);
             // SAFETY: a new block of the inner allocator.
             let usable = unsafe { self.size(moved, new) };
@@ -248,6 +255,7 @@ impl<A: UsableSize> Dmd<A> {
         }
         if let Some(block) = removed {
             // The old block lives on, unchanged.
+            count_allocated(usable);
             Self::insert_and_record(plan(), address.addr(), block);
         }
         moved
@@ -309,6 +317,7 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
     const READS_HEADER: bool = A::READS_HEADER;
+    const LARGEST_PREPARED: usize = A::LARGEST_PREPARED;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {

@@ -157,7 +157,8 @@ impl<A: UsableSize> Dmd<A> {
                 // Before the block is returned to the program: its free does not ask the filter.
                 plan::set_unfiltered();
             }
-            if plan.is_complete() && !PackedBlock::has_inline_sizes(block.requested, block.usable) {
+            let has_record = !PackedBlock::has_inline_sizes(block.requested, block.usable);
+            if plan.is_complete() && has_record && block.requested <= A::LARGEST_PREPARED {
                 // Before the block is returned to the program: its free looks at the word.
                 plan::set_incomplete();
             }

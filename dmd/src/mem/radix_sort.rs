@@ -72,6 +72,10 @@ impl ByRegion {
 fn sort_region(from: &mut [Pair], to: &mut [Pair], counts: &mut [u32]) {
     let low = from.iter().map(|pair| pair[0]).min().unwrap_or(0);
     let bits = from.iter().fold(0, |bits, pair| bits | (pair[0] - low));
+    if bits == 0 {
+        // All keys are equal.
+        return to.copy_from_slice(from);
+    }
     let first = bits.trailing_zeros();
     if from.len() >= MANY && first >= ALIGNED_BITS {
         return sort_by_digit(from, to, Digit { low, shift: first, bits: BIG_DIGIT }, counts);
@@ -205,7 +209,12 @@ mod tests {
             assert_eq!(found, expected, "with some at {odd}");
         }
         // Far from zero; sorted; all equal.
-        for keys in [vec![1 << 40, 1 << 46, (1 << 46) + 1, 1 << 40], vec![1, 2, 3], vec![7; 5]] {
+        for keys in [
+            vec![1 << 40, 1 << 46, (1 << 46) + 1, 1 << 40],
+            vec![1, 2, 3],
+            vec![7; 5],
+            vec![7; MANY],
+        ] {
             let (found, expected) = sorted(keys.into_iter());
             assert_eq!(found, expected);
         }

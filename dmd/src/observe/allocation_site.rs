@@ -8,7 +8,7 @@ use crate::mem::sys::StackBounds;
 use crate::sample::plan;
 use crate::table::blocks::LiveBlock;
 use crate::table::packed_block::Tombstone;
-use crate::table::{BLOCKS, granule};
+use crate::table::{BLOCKS, granule, has_gaps};
 
 /// Returns the allocation of the block that contains a value.
 ///
@@ -71,8 +71,7 @@ pub fn allocation_site_of<T: ?Sized>(address: *const T) -> Result<Allocation, Al
             None => {}
         }
     }
-    let may_be_missing =
-        plan::has_gaps() && sys::is_readable(address) && !is_on_stack_or_static(address);
+    let may_be_missing = has_gaps() && sys::is_readable(address) && !is_on_stack_or_static(address);
     Err(if may_be_missing {
         AllocationSiteError::NotTracked
     } else {

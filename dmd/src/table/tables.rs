@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::blocks::{Blocks, Granule};
 use super::freed_counts::FreedCounts;
+use crate::sample::plan;
 
 /// Every live block that was inserted while the tracker was awake.
 pub(crate) static BLOCKS: Blocks = Blocks::new();
@@ -24,4 +25,10 @@ pub(crate) fn set_granule(granule: Granule) {
 pub(crate) fn granule() -> Option<Granule> {
     // Relaxed: it is stored before the first block is returned to the program, and never changes.
     Granule::from_packed(GRANULE.load(Relaxed))
+}
+
+/// Returns whether live blocks may be missing from the table: tracking began late or was off for a
+/// while, or memory was short.
+pub(crate) fn has_gaps() -> bool {
+    plan::has_gaps() || BLOCKS.lost() > 0
 }

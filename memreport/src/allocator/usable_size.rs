@@ -35,6 +35,10 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// True if the size of a block is read from the word before it, which is worth a prefetch then.
     const READS_HEADER: bool = true;
 
+    /// The bytes of the largest request of which [`prepared_size`](Self::prepared_size) may know
+    /// the size.
+    const LARGEST_PREPARED: usize = usize::MAX;
+
     /// Returns the usable bytes of a block, slop included.
     ///
     /// # Safety

@@ -339,6 +339,27 @@ mod tests {
     }
 
     #[test]
+    fn contents_of_zeros_are_no_gzip_bomb() {
+        use std::io::Write;
+
+        const BYTES: usize = 32 << 20;
+        let one = JSON.replace("Blocks\":3", "Blocks\":1");
+        let head = [0x80, 0x20, 0x80, 0x80, 0x80, 0x10, 0, 1];
+        let scan = [one.as_bytes(), &[0], &head, &vec![0; BYTES]].concat();
+        let text = [b"{", &vec![b' '; BYTES][..]].concat();
+        let [scan, text] = [scan, text].map(|bytes| {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(&bytes).expect("a vector takes all");
+            packed.finish().expect("a vector takes all")
+        });
+        assert!(scan.len() * 100 < BYTES, "{}", scan.len());
+        let dump = crate::read::read(&*scan, DEFAULT_LIMIT).expect("a dump");
+        assert_eq!(dump.blocks.at(0).req, BYTES as u64);
+        let error = crate::read::read(&*text, DEFAULT_LIMIT).expect_err("its JSON is a bomb");
+        assert!(matches!(error, ReadError::Bomb(_)), "{error}");
+    }
+
+    #[test]
     fn words_that_stay_in_the_file_are_the_same_until_it_is_cut() {
         let path = std::env::temp_dir().join(format!("memreport-scanned-{}", std::process::id()));
         std::fs::write(&path, dump()).expect("it is written");

@@ -12,7 +12,7 @@ use std::ffi::c_int;
 use std::io;
 use std::mem::size_of;
 
-use super::{BATCH, Head, Sums, UNREADABLE, contents_of};
+use super::{BATCH, END_BYTES, Head, UNREADABLE, contents_of};
 use crate::mem::pages::PageList;
 use crate::mem::sys::{self, Piece};
 use crate::table::blocks::{Blocks, Granule, LiveBlock};
@@ -85,16 +85,15 @@ impl Batch {
         self.bytes = 0;
     }
 
-    /// Writes all blocks, and at last the sums at the beginning of the file, in the child. Returns
+    /// Writes all blocks, and at last their end at the beginning of the file, in the child. Returns
     /// whether that succeeded.
     pub(super) fn write_all(&mut self, blocks: &Blocks, granule: Granule) -> bool {
-        let counters = memreport::heap_counters().unwrap_or_default();
-        self.position = size_of::<Sums>() as u64;
+        self.position = END_BYTES;
         blocks.for_each(granule, |found| self.add(found));
         self.flush();
         // A batch of which a part is unreadable may leave bytes behind the last one.
-        let sums: Sums = [counters.live_blocks(), counters.live_bytes(), self.position];
-        self.failed |= !self.write_whole(piece_of(&sums), 0);
+        let end = [self.position];
+        self.failed |= !self.write_whole(piece_of(&end), 0);
         !self.failed
     }
 

@@ -5,7 +5,6 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use super::Current;
-use super::errno::keeping_errno;
 use super::system::System;
 use crate::mem::sync::AtomicU64;
 
@@ -108,8 +107,8 @@ fn cut_aligned(longer: NonNull<u8>, bytes: usize) -> NonNull<u8> {
     pages
 }
 
-/// Returns whether all pages of these words are resident. In hooks: one system call, and `errno` is
-/// kept.
+/// Returns whether all pages of these words are resident. Not for hooks: a filter of system calls
+/// may end the process.
 pub(crate) fn are_resident(words: &'static [AtomicU64]) -> bool {
     let mut pages = [0; HUGE_PAGE / PAGE];
     let bytes = size_of_val(words);
@@ -118,7 +117,7 @@ pub(crate) fn are_resident(words: &'static [AtomicU64]) -> bool {
     }
     let start = words.as_ptr().cast_mut().cast();
     // SAFETY: the words are in a mapping, and there is a place for each of their pages.
-    let result = keeping_errno(|| unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) });
+    let result = unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) };
     result == 0 && pages.iter().all(|page| page & 1 != 0)
 }
 

@@ -45,7 +45,7 @@ fn each_mode_is_a_row() {
 
 #[test]
 fn a_question_of_several_bits_is_several_questions() {
-    for bits in 0..FILTERED << 1 {
+    for bits in 0..COMPLETE {
         let plan = Plan(bits);
         let is_prepared = plan.is_prepared();
         assert_eq!(is_prepared, bits & UNPREPARED == 0);
@@ -56,8 +56,8 @@ fn a_question_of_several_bits_is_several_questions() {
         let is_of_profile = plan.samples() && !plan.is_observed();
         assert_eq!(plan.inserts_sampled(), is_of_profile || plan.is_filtered());
         assert_eq!(plan.keeps_times(), bits & TIMES != 0 || plan.is_observed());
-        let watches =
-            plan.counts_freed() || plan.writes_events() || plan.is_observed() || plan.is_filtered();
+        let watches_events = plan.counts_freed() || plan.writes_events() || plan.is_observed();
+        let watches = watches_events || plan.is_filtered() || plan.has_c_heap();
         assert_eq!(plan.removes_simply(), plan.is_awake() && !watches);
         let is_more = plan.samples() || plan.writes_events() || plan.is_filtered();
         assert_eq!(plan.inserts_simply(), plan.inserts_all() && !is_more);

@@ -64,10 +64,12 @@ const WORDS_PER_HUGE_PAGE: usize = PAGES_PER_HUGE_PAGE * WORDS_PER_PAGE;
 /// The most huge pages that the words of a leaf fill.
 const HUGE_PAGES: usize = if cfg!(any(loom, miri)) { 1 } else { 2 };
 
-/// The bit in a number of touched pages that is set if they are in a huge page.
-const IS_HUGE: u32 = 1 << 31;
+/// The bit in a number of touched pages that is set if the kernel was advised to back them with a
+/// huge page. It may have had none.
+const IS_ADVISED: u32 = 1 << 31;
 
-/// The pages of words that are in use, and those that are resident: a counter each, so Relaxed.
+/// The pages of words that are in use, and those that are resident if the kernel had a huge page
+/// wherever it was advised to use one: a counter each, so Relaxed.
 static TOUCHED: Counter = Counter::new(0);
 static RESIDENT: Counter = Counter::new(0);
 
@@ -94,7 +96,7 @@ pub(super) struct Node {
 struct Leaf {
     /// By span: the start of the block that covers its beginning from below, or 0.
     overlaps: [AtomicU64; SPANS],
-    /// By huge page of words: the number of touched pages, and `IS_HUGE`.
+    /// By huge page of words: the number of touched pages, and `IS_ADVISED`.
     touched_counts: [AtomicU32; HUGE_PAGES],
 }
 
@@ -139,7 +141,15 @@ impl Node {
         address: usize,
     ) -> Option<MappedLeaf> {
         let number = address >> LEAF_BITS & (LEAVES - 1);
-        let words = self.words[number].get_or_alloc_aligned(granule.words(), are_dense)?;
+        let has_huge_pages = || {
+            let has = are_dense();
+            if has {
+                let counts = self.leaves[number].touched_counts.iter();
+                counts.for_each(|count| _ = count.fetch_or(IS_ADVISED, Relaxed));
+            }
+            has
+        };
+        let words = self.words[number].get_or_alloc_aligned(granule.words(), has_huge_pages)?;
         Some(MappedLeaf { node: self, number, words })
     }
 
@@ -233,31 +243,30 @@ impl MappedLeaf {
         &self.node.leaves[self.number]
     }
 
-    /// Counts a touched page.
+    /// Counts a touched page. The kernel is not asked what it has granted: this is a hook.
     fn count_touched(self, huge_page: usize) {
         TOUCHED.fetch_add(1, Relaxed);
         let count = self.leaf().touched_counts.get(huge_page);
         // Relaxed: a counter.
-        let before = count.map_or(1, |count| count.fetch_add(1, Relaxed));
-        let words = || self.words.chunks_exact(WORDS_PER_HUGE_PAGE).nth(huge_page);
-        if let (Some(count), 0) = (count, before)
-            && words().is_some_and(sys::are_resident)
-        {
-            count.fetch_or(IS_HUGE, Relaxed);
-            RESIDENT.fetch_add(PAGES_PER_HUGE_PAGE, Relaxed);
-        } else if before & IS_HUGE == 0 {
-            RESIDENT.fetch_add(1, Relaxed);
-        }
+        match count.map_or(0, |count| count.fetch_add(1, Relaxed)) {
+            IS_ADVISED => RESIDENT.fetch_add(PAGES_PER_HUGE_PAGE, Relaxed),
+            before if before & IS_ADVISED == 0 => RESIDENT.fetch_add(1, Relaxed),
+            _ => 0,
+        };
     }
 
-    /// Returns the bytes of the words whose pages are not resident.
+    /// Returns the bytes of the words whose pages are not resident. Asks the kernel about huge
+    /// pages.
     pub(super) fn untouched_bytes(self) -> usize {
-        let touched = |count: u32| match count & IS_HUGE != 0 {
-            true => PAGES_PER_HUGE_PAGE,
-            false => count as usize,
-        };
         let counts = self.leaf().touched_counts.iter().map(|count| count.load(Relaxed));
-        let touched: usize = counts.map(touched).sum();
+        let touched = |(huge_page, count): (usize, u32)| {
+            let words = || self.words.chunks_exact(WORDS_PER_HUGE_PAGE).nth(huge_page);
+            if count > IS_ADVISED && words().is_some_and(sys::are_resident) {
+                return PAGES_PER_HUGE_PAGE;
+            }
+            (count & !IS_ADVISED) as usize
+        };
+        let touched: usize = counts.enumerate().map(touched).sum();
         size_of_val(self.words).saturating_sub(touched * sys::PAGE)
     }
 

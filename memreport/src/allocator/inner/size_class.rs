@@ -25,7 +25,7 @@ pub(super) const ALIGN: usize = 16;
 const UNIT: usize = 16;
 
 /// The largest class in the table.
-const LARGEST: usize = 3584;
+pub(super) const LARGEST: usize = 3584;
 
 /// The classes of requests of up to 16, 32, … bytes: seven cache lines.
 static CLASSES: [u16; LARGEST / UNIT] = {
