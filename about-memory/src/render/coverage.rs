@@ -255,20 +255,20 @@ subject: 80.9% of 11,200 bytes are reported exactly once
 heap-allocated 11,200 = once 9,112 + unreported 2,048 + twice or more 40
 score = (once − 48 that partial reports leave out) / heap-allocated
 
- Crate   |  Bytes |  Share |  Once |  Dark | Twice
----------+--------+--------+-------+-------+-------
- subject | 11,200 | 100.0% | 81.4% | 2,048 |    40
+ Crate   |  Bytes |  Share |  Once | Unreported | Twice
+---------+--------+--------+-------+------------+-------
+ subject | 11,200 | 100.0% | 81.4% |      2,048 |    40
 
- Type                                   | Bytes | Share |  Once |  Dark | Twice
-----------------------------------------+-------+-------+-------+-------+-------
- type unknown, alloc…d in subject::main | 9,040 | 80.7% | 99.6% |     0 |    40
- type unknown, alloc…t::Lexicon::intern | 2,160 | 19.3% |  5.2% | 2,048 |     0
+ Type                              | Bytes | Share |  Once | Unreported | Twice
+-----------------------------------+-------+-------+-------+------------+-------
+ type unknown, al…in subject::main | 9,040 | 80.7% | 99.6% |          0 |    40
+ type unknown, al…:Lexicon::intern | 2,160 | 19.3% |  5.2% |      2,048 |     0
 
- Reported by          | Bytes | Share |   Once |  Dark | Twice
-----------------------+-------+-------+--------+-------+-------
- subject::Index.words | 9,112 | 81.4% | 100.0% |     0 |     0
- (not reported)       | 2,048 | 18.3% |   0.0% | 2,048 |     0
- … and 1 more         |       |       |        |       |
+ Reported by          | Bytes | Share |   Once | Unreported | Twice
+----------------------+-------+-------+--------+------------+-------
+ subject::Index.words | 9,112 | 81.4% | 100.0% |          0 |     0
+ (not reported)       | 2,048 | 18.3% |   0.0% |      2,048 |     0
+ … and 1 more         |       |       |        |            |
 
 Fields: 1 measured, 1 skipped:
   subject::Index.cache (src/main.rs:14):…en needed, from the words that are kept
@@ -299,20 +299,20 @@ heap-allocated 11,200 = once 9,112 + unreported 2,048 + twice or more 40
 
 score = (once − 48 that partial reports leave out) / heap-allocated
 
-| Crate   |  Bytes |  Share |  Once |  Dark | Twice |
-|---------|--------|--------|-------|-------|-------|
-| subject | 11,200 | 100.0% | 81.4% | 2,048 |    40 |
+| Crate   |  Bytes |  Share |  Once | Unreported | Twice |
+|---------|--------|--------|-------|------------|-------|
+| subject | 11,200 | 100.0% | 81.4% |      2,048 |    40 |
 
-| Type                                                | Bytes | Share |  Once |  Dark | Twice |
-|-----------------------------------------------------|-------|-------|-------|-------|-------|
-| type unknown, allocated in subject::main            | 9,040 | 80.7% | 99.6% |     0 |    40 |
-| type unknown, allocated in subject::Lexicon::intern | 2,160 | 19.3% |  5.2% | 2,048 |     0 |
+| Type                                                | Bytes | Share |  Once | Unreported | Twice |
+|-----------------------------------------------------|-------|-------|-------|------------|-------|
+| type unknown, allocated in subject::main            | 9,040 | 80.7% | 99.6% |          0 |    40 |
+| type unknown, allocated in subject::Lexicon::intern | 2,160 | 19.3% |  5.2% |      2,048 |     0 |
 
-| Reported by          | Bytes | Share |   Once |  Dark | Twice |
-|----------------------|-------|-------|--------|-------|-------|
-| subject::Index.words | 9,112 | 81.4% | 100.0% |     0 |     0 |
-| (not reported)       | 2,048 | 18.3% |   0.0% | 2,048 |     0 |
-| … and 1 more         |       |       |        |       |       |
+| Reported by          | Bytes | Share |   Once | Unreported | Twice |
+|----------------------|-------|-------|--------|------------|-------|
+| subject::Index.words | 9,112 | 81.4% | 100.0% |          0 |     0 |
+| (not reported)       | 2,048 | 18.3% |   0.0% |      2,048 |     0 |
+| … and 1 more         |       |       |        |            |       |
 
 Fields: 1 measured, 1 skipped:
 

@@ -148,8 +148,8 @@ pub(crate) mod tests {
 Resident memory of server (pid 7): 2 snapshots over 10 min
 
 explicit/cache grew by 66.76 MiB in 10 min, 100% of what resident memory grew
-by: its reporter names it, so it is that structure, and neither a leak in the
-dark nor the allocator
+by: its reporter names it, so it is that structure, and neither a leak that is
+not reported nor the allocator
 
                                       now         change  from
 resident by kind of memory   93,200,000 B  +70,000,000 B  /proc/self/statm
