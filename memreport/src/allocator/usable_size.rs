@@ -332,6 +332,7 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
     const READS_HEADER: bool = A::READS_HEADER;
+    const LARGEST_PREPARED: usize = A::LARGEST_PREPARED;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
