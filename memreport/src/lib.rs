@@ -154,7 +154,7 @@ pub mod __private {
     pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::measure::size_of::measure_recorded;
     #[cfg(all(unix, feature = "std"))]
-    pub use crate::process::environment::{ANONYMIZE_VARIABLE, is_privileged};
+    pub use crate::process::environment::{ANONYMIZE_VARIABLE, is_privileged, temporary_folder};
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]

@@ -7,6 +7,7 @@
 mod commands;
 mod history;
 mod limits;
+mod reply;
 mod listen;
 mod autosave;
 pub mod place;

@@ -7,6 +7,8 @@ pub mod read;
 mod bound;
 pub(crate) mod files;
 mod write;
+#[cfg(unix)]
+pub(crate) mod spool;
 #[cfg(feature = "std")]
 pub(crate) mod stamp;
 #[cfg(feature = "std")]
@@ -25,6 +27,8 @@ use std::{fmt, io};
 use crate::event::memory_event::MemoryEvent;
 use crate::event::on_alloc::as_own;
 use crate::field::SkippedField;
+#[cfg(unix)]
+use crate::process::environment::temporary_folder;
 use crate::report::Report;
 use crate::report::missed::Missed;
 use crate::tracker::findings::Findings;
@@ -87,14 +91,16 @@ impl Snapshot {
     /// Returns the gzipped report file.
     #[cfg(unix)]
     pub(crate) fn to_gzip(&self) -> io::Result<Vec<u8>> {
-        write::gzipped(|out| write::write(self, &self.reports, out))
+        write::gzipped(Vec::new(), |out| write::write(self, &self.reports, out))
     }
 
-    /// Returns the gzipped dump file, if DMD is awake.
+    /// Returns the gzipped dump file, if DMD is awake. A large one is in a file without a name.
     #[cfg(unix)]
-    pub(crate) fn dump_to_gzip(&self) -> Option<io::Result<Vec<u8>>> {
+    pub(crate) fn dump_to_gzip(&self) -> Option<io::Result<spool::Spooled>> {
         let findings = self.findings.as_ref()?;
-        Some(write::gzipped(|out| findings.write(out)))
+        let spool = spool::Spool::new(temporary_folder());
+        let written = write::gzipped(spool, |out| findings.write(out));
+        Some(written.map(spool::Spool::into_written))
     }
 
     /// Returns the reporters and values that the snapshot misses: locked for too long, still

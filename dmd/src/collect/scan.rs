@@ -21,7 +21,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use memreport::__private::PrivateFile;
+use memreport::__private::{PrivateFile, temporary_folder};
 
 use self::batch::Batch;
 use crate::mem::pages::PageList;
@@ -165,7 +165,7 @@ fn damaged() -> io::Error {
 /// Creates a file that is deleted when it is closed. It can be as big as the heap, so it is in the
 /// folder for temporary files, on disk.
 fn unnamed_file() -> io::Result<File> {
-    let folder = sys::temporary_folder();
+    let folder = temporary_folder();
     unnamed_file_in(&folder).map_err(|error| {
         let reason = format!("no file could be made in {} ($TMPDIR): {error}", folder.display());
         io::Error::new(error.kind(), reason)

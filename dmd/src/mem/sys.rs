@@ -33,7 +33,7 @@ use macos::MacOs as Current;
 compile_error!("DMD runs on Linux and macOS; memreport measures and reports elsewhere, too");
 
 #[cfg(not(loom))]
-pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
+pub(crate) use environment::{variable, variable_in_hook};
 pub use errno::keeping_errno;
 pub(crate) use futex::Futex;
 #[cfg(test)]

@@ -7,10 +7,19 @@
 )]
 
 use std::ffi::OsString;
+#[cfg(unix)]
+use std::path::PathBuf;
 
 /// Returns the value of a variable, if it is set and may be obeyed.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     if is_privileged() { None } else { std::env::var_os(name) }
+}
+
+/// Returns the folder for temporary files.
+#[cfg(unix)]
+#[must_use]
+pub fn temporary_folder() -> PathBuf {
+    if is_privileged() { PathBuf::from("/tmp") } else { std::env::temp_dir() }
 }
 
 /// The environment variable with which every collection is anonymized.

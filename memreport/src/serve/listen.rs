@@ -1,7 +1,7 @@
 //! Runs the thread that listens. It never waits for a single client, and never runs foreign code.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::autosave::Autosave;
 use super::commands::{Answer, Commands};
 use super::history::History;
-use super::protocol::{self, Part, Request, Status};
+use super::protocol::{self, Request, Status};
+use super::reply::{Outcome, Reply, outcome};
 use super::sys::{self, ClosedInChildren, Interest, Ready};
 use super::work::{Job, Task, Work, text};
 use crate::allocator::declaration::{heap_counters, is_declared, mark_own_thread, tracker};
@@ -43,7 +44,7 @@ enum State {
     /// A thread works on the answer.
     Waiting,
     /// The answer, and the number of bytes sent.
-    Answered(Arc<Vec<u8>>, usize),
+    Answered(Arc<Reply>, u64),
 }
 
 /// The state of the thread.
@@ -109,7 +110,7 @@ impl Listener {
                 self.work.add(Job::own(task, self.timeout));
             }
             for (clients, answer) in self.work.advance() {
-                self.answer(&clients, &answer);
+                self.answer(&clients, answer);
             }
             self.clients.retain(|client| match client.state {
                 State::Waiting => true,
@@ -248,14 +249,14 @@ impl Listener {
                 } else if received.len() > protocol::LONGEST_REQUEST {
                     let longest = protocol::LONGEST_REQUEST;
                     let refusal = Err(format!("a request has at most {longest} bytes"));
-                    client.state = State::Answered(Arc::new(bytes(&refusal)), 0);
+                    client.state = State::Answered(Arc::new(Reply::new(refusal)), 0);
                 }
                 Some(client)
             }
             State::Answered(answer, taken) if ready.writable => {
-                match client.stream.write(&answer[*taken..]) {
+                match answer.write_from(*taken, &mut client.stream) {
                     Ok(count) => {
-                        *taken += count;
+                        *taken += count as u64;
                         client.since = Instant::now();
                         (*taken < answer.len()).then_some(client)
                     }
@@ -288,7 +289,7 @@ impl Listener {
             },
         };
         client.since = Instant::now();
-        client.state = State::Answered(Arc::new(bytes(&answer)), 0);
+        client.state = State::Answered(Arc::new(Reply::new(outcome(answer))), 0);
     }
 
     fn status(&self) -> Answer {
@@ -308,11 +309,11 @@ impl Listener {
         Ok(vec![text("status", status)])
     }
 
-    fn answer(&mut self, to: &[u64], answer: &Answer) {
+    fn answer(&mut self, to: &[u64], outcome: Outcome) {
         if to.is_empty() {
             return;
         }
-        let answer = Arc::new(bytes(answer));
+        let answer = Arc::new(Reply::new(outcome));
         for client in self.clients.iter_mut().filter(|client| to.contains(&client.id)) {
             client.since = Instant::now();
             client.state = State::Answered(Arc::clone(&answer), 0);
@@ -342,15 +343,6 @@ fn tracking() -> String {
 fn requested_timeout(request: &Request) -> Option<Duration> {
     let seconds: f64 = request.get("timeout").or(request.get("patience"))?.parse().ok()?;
     Duration::try_from_secs_f64(seconds.clamp(0.0, 3600.0)).ok()
-}
-
-/// Encodes an answer for the socket.
-fn bytes(answer: &Answer) -> Vec<u8> {
-    let mut bytes = protocol::header(answer).into_bytes();
-    for Part { bytes: part, .. } in answer.iter().flatten() {
-        bytes.extend_from_slice(part);
-    }
-    bytes
 }
 
 fn is_transient(error: &io::Error) -> bool {

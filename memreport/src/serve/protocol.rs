@@ -87,17 +87,18 @@ pub type Header = Result<Vec<(String, usize)>, String>;
 /// Returns the answer line, with its line end.
 #[must_use]
 pub fn header(answer: &Result<Vec<Part>, String>) -> String {
-    let wire = match answer {
-        Ok(parts) => WireAnswer {
-            ok: Some(
-                parts
-                    .iter()
-                    .map(|part| WirePart { name: part.name.clone(), bytes: part.bytes.len() })
-                    .collect(),
-            ),
-            error: None,
-        },
-        Err(message) => WireAnswer { ok: None, error: Some(message.clone()) },
+    let length = |part: &Part| (part.name.clone(), part.bytes.len());
+    encode(answer.as_ref().map(|parts| parts.iter().map(length).collect()).map_err(String::clone))
+}
+
+/// Returns an answer line, with its line end.
+pub(super) fn encode(header: Header) -> String {
+    let wire = match header {
+        Ok(parts) => {
+            let parts = parts.into_iter().map(|(name, bytes)| WirePart { name, bytes });
+            WireAnswer { ok: Some(parts.collect()), error: None }
+        }
+        Err(message) => WireAnswer { ok: None, error: Some(message) },
     };
     serde_json::to_string(&wire).unwrap_or_default() + "\n"
 }

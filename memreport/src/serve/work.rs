@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::commands::{Answer, Commands};
+use super::commands::Commands;
 use super::history::History;
 use super::protocol::{Part, Request};
+use super::reply::{Outcome, Piece, outcome};
 use super::save_folder::{Folder, SaveReason};
 use super::sys;
 use crate::allocator::declaration::{is_tracking, mark_own_thread};
@@ -109,7 +110,7 @@ impl Attempt {
 /// The results of worker threads.
 #[derive(Debug)]
 struct Done {
-    finished: Mutex<Vec<(u64, Answer)>>,
+    finished: Mutex<Vec<(u64, Outcome)>>,
     wake: UnixStream,
 }
 
@@ -168,7 +169,7 @@ impl Work {
 
     /// Starts the jobs that can start. Returns the finished ones: the waiting clients and the
     /// answer.
-    pub(super) fn advance(&mut self) -> Vec<(Vec<u64>, Answer)> {
+    pub(super) fn advance(&mut self) -> Vec<(Vec<u64>, Outcome)> {
         let mut answers = Vec::new();
         let finished = std::mem::take(&mut *self.finished());
         for (id, answer) in finished {
@@ -210,7 +211,7 @@ impl Work {
         answers
     }
 
-    fn finished(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Answer)>> {
+    fn finished(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Outcome)>> {
         // Pushing to a list is all that happens under the lock, and cannot panic.
         self.done.finished.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,7 +232,7 @@ impl Work {
         )
     }
 
-    fn begin(&mut self, mut job: Job, answers: &mut Vec<(Vec<u64>, Answer)>) {
+    fn begin(&mut self, mut job: Job, answers: &mut Vec<(Vec<u64>, Outcome)>) {
         if !sys::has_spare_memory() {
             return answers.push((job.clients, Err(sys::NO_SPARE_MEMORY.to_owned())));
         }
@@ -335,7 +336,7 @@ impl Collection<'_> {
     }
 }
 
-fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Answer {
+fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Outcome {
     match task {
         Task::Answer(request) if request.command == "report" => {
             let moment = request.get("moment").unwrap_or("requested from outside");
@@ -345,15 +346,15 @@ fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Ans
             } else {
                 collection.snapshot(anonymize, moment.to_owned())
             };
-            as_own(|| parts(&snapshot, with_dump))
+            as_own(|| pieces(&snapshot, with_dump))
         }
         Task::Answer(request) if request.command == "minimize" => {
             let done = minimize();
             let notes = done.notes.iter().map(|note| format!("; {note}")).collect::<String>();
-            Ok(vec![text("minimized", format!("{done}{notes}"))])
+            Ok(vec![text("minimized", format!("{done}{notes}")).into()])
         }
         Task::Answer(request) => match commands.find(&request.command) {
-            Some(run) => run(request),
+            Some(run) => outcome(run(request)),
             None => Err(format!(
                 "nobody knows the command `{}`; ask for the status to see those there are",
                 request.command
@@ -384,19 +385,19 @@ fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Ans
 }
 
 /// Returns a report for the socket: the files that would be saved, gzipped.
-fn parts(snapshot: &Snapshot, with_dump: bool) -> Answer {
+fn pieces(snapshot: &Snapshot, with_dump: bool) -> Outcome {
     let failed = |error: std::io::Error| error.to_string();
-    let mut parts =
-        vec![Part { name: "report".into(), bytes: snapshot.to_gzip().map_err(failed)? }];
+    let report = Part { name: "report".into(), bytes: snapshot.to_gzip().map_err(failed)? };
+    let mut pieces = vec![Piece::from(report)];
     if with_dump {
         let Some(dump) = snapshot.dump_to_gzip() else {
             return Err(
                 "there is no dump: DMD does not track in this program at the moment".to_owned()
             );
         };
-        parts.push(Part { name: "dump".into(), bytes: dump.map_err(failed)? });
+        pieces.push(Piece { name: "dump".into(), contents: dump.map_err(failed)? });
     }
-    Ok(parts)
+    Ok(pieces)
 }
 
 /// Creates a piece of an answer with readable text.

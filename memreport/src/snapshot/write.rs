@@ -32,10 +32,13 @@ pub(super) fn write(
     Ok(WireFile::new(snapshot, reports).serialize(&mut to)?)
 }
 
-/// Returns the gzipped output of `write`.
+/// Gzips the output of `write` into `to`, and returns it.
 #[cfg(unix)]
-pub(super) fn gzipped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Vec<u8>> {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+pub(super) fn gzipped<W: Write>(
+    to: W,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<W> {
+    let mut packed = GzEncoder::new(to, Compression::fast());
     write(&mut packed)?;
     packed.finish()
 }

@@ -4,7 +4,6 @@
 #![expect(unsafe_code, reason = "reads the environment before Rust may")]
 
 use std::ffi::{CStr, OsString};
-use std::path::PathBuf;
 
 use memreport::__private::is_privileged;
 
@@ -30,9 +29,4 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
         return None;
     }
     std::env::var_os(name).filter(|value| !value.is_empty())
-}
-
-/// Returns the folder for temporary files.
-pub(crate) fn temporary_folder() -> PathBuf {
-    if is_privileged() { PathBuf::from("/tmp") } else { std::env::temp_dir() }
 }

@@ -1,0 +1,137 @@
+//! Bytes that are written once: in memory as long as they are few, then in a file.
+//!
+//! A dump with the contents of all blocks is about as big as the heap, and to take it must not
+//! double the memory of the program.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use super::files::PrivateFile;
+
+/// The most bytes in memory.
+const MOST_IN_MEMORY: u64 = if cfg!(test) { 64 << 10 } else { 16 << 20 };
+
+/// Bytes that were written.
+#[derive(Debug)]
+pub(crate) enum Spooled {
+    /// They are in memory.
+    Memory(Vec<u8>),
+    /// They are in a file without a name, which is gone when it is closed.
+    File {
+        /// The file, from its beginning.
+        file: File,
+        /// The number of bytes.
+        length: u64,
+    },
+}
+
+impl Spooled {
+    /// Returns the number of bytes.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::File { length, .. } => *length,
+        }
+    }
+}
+
+/// A writer of few or many bytes.
+#[derive(Debug)]
+pub(super) struct Spool {
+    /// The folder for a file. If none can be made there, all bytes stay in memory.
+    folder: PathBuf,
+    has_no_file: bool,
+    written: Spooled,
+}
+
+impl Spool {
+    /// Creates an empty one, whose file would be in `folder`.
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Spool { folder, has_no_file: false, written: Spooled::Memory(Vec::new()) }
+    }
+
+    /// Returns the bytes.
+    pub(super) fn into_written(self) -> Spooled {
+        self.written
+    }
+
+    /// Moves the bytes in memory to a new file.
+    fn move_to_file(&mut self) -> io::Result<()> {
+        let Spooled::Memory(bytes) = &self.written else { return Ok(()) };
+        let mut file = PrivateFile::create(&self.folder.join("memreport-dump"))?.without_name();
+        file.write_all(bytes)?;
+        self.written = Spooled::File { file, length: bytes.len() as u64 };
+        Ok(())
+    }
+}
+
+impl Write for Spool {
+    /// Writes the bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns errors of the file, once there is one. The message names its folder.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let is_in_memory = matches!(self.written, Spooled::Memory(_));
+        let is_large = self.written.len() + bytes.len() as u64 > MOST_IN_MEMORY;
+        if is_in_memory && is_large && !self.has_no_file {
+            self.has_no_file = self.move_to_file().is_err();
+        }
+        match &mut self.written {
+            Spooled::Memory(memory) => memory.write(bytes),
+            Spooled::File { file, length } => {
+                let count = file.write(bytes).map_err(|error| {
+                    let folder = self.folder.display();
+                    io::Error::new(error.kind(), format!("the dump in {folder} ($TMPDIR): {error}"))
+                })?;
+                *length += count as u64;
+                Ok(count)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    fn spooled(folder: PathBuf, pieces: usize) -> (Spooled, Vec<u8>) {
+        let mut spool = Spool::new(folder);
+        let mut expected = Vec::new();
+        for piece in 0..pieces {
+            let bytes = [u8::try_from(piece % 251).expect("it is small"); 1000];
+            spool.write_all(&bytes).expect("there is room");
+            expected.extend(bytes);
+        }
+        (spool.into_written(), expected)
+    }
+
+    #[test]
+    fn few_bytes_stay_in_memory_and_many_are_in_a_file() {
+        for (pieces, is_file) in [(0, false), (65, false), (66, true), (500, true)] {
+            let (written, expected) = spooled(std::env::temp_dir(), pieces);
+            assert_eq!(written.len(), expected.len() as u64);
+            match written {
+                Spooled::Memory(bytes) => assert!(!is_file && bytes == expected, "{pieces}"),
+                Spooled::File { file, .. } => {
+                    let mut read = vec![0; expected.len()];
+                    file.read_exact_at(&mut read, 0).expect("it can be read");
+                    assert!(is_file && read == expected, "{pieces}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_folder_all_bytes_stay_in_memory() {
+        let (written, expected) = spooled("/no/such/folder".into(), 200);
+        assert!(matches!(written, Spooled::Memory(bytes) if bytes == expected));
+    }
+}
