@@ -51,7 +51,7 @@ fn commands_that_need_a_program_say_what_to_do_instead() {
         ),
         (
             "inspect core",
-            "about-memory: no process can be read on this system: `core` must be a file\n",
+            "about-memory: no such file, and no process can be read on this system: `core` must be a file\n",
         ),
         (
             "heap dominators shop",

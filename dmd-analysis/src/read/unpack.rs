@@ -10,11 +10,14 @@ use super::input::Input;
 /// The default limit for the JSON of a dump: 4 GiB, about 60 million blocks.
 pub const DEFAULT_LIMIT: u64 = 4 << 30;
 
-/// The bytes that every gzipped file may unpack to.
+/// The bytes that every gzipped file may unpack to, up to the end of its text.
 const FREE: u64 = 16 << 20;
 
-/// Beyond [`FREE`], the unpacked bytes of JSON for each byte of the file. Dumps have 5 to 30. The
-/// contents of blocks, which follow, may be zeros, and then reach what gzip can do, 1,032.
+/// The bytes that a scan may unpack to, with the contents of its blocks. Where these are zeros, a
+/// byte of the file is a thousand of them.
+const FREE_WITH_CONTENTS: u64 = 4 << 30;
+
+/// Beyond these, the unpacked bytes for each byte of the file. Dumps have 5 to 30.
 const RATIO: u64 = 100;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -62,10 +65,10 @@ impl<R: Read> Unpacked<R> {
         if json.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(json) }
     }
 
-    /// Lifts the limit for gzipped data: what follows are the blocks of a scan.
+    /// Raises the limit of gzipped data: the blocks of a scan follow.
     fn end_of_json(&mut self) {
         if let Self::Gzip(input) = self {
-            input.get_mut().is_limited = false;
+            input.get_mut().free = FREE_WITH_CONTENTS;
         }
     }
 
@@ -119,17 +122,17 @@ impl<R: Read> BufRead for Unpacked<R> {
     }
 }
 
-/// A decoder of gzip data. It fails beyond [`FREE`] and [`RATIO`] while it is limited.
+/// A decoder of gzip data. It fails beyond its free bytes and [`RATIO`].
 pub(crate) struct Unpacker<R> {
     decoder: MultiGzDecoder<Counted<R>>,
     unpacked: u64,
-    is_limited: bool,
+    free: u64,
 }
 
 impl<R: BufRead> Unpacker<R> {
     pub(crate) fn new(input: R) -> Self {
         let decoder = MultiGzDecoder::new(Counted { input, count: 0 });
-        Unpacker { decoder, unpacked: 0, is_limited: true }
+        Unpacker { decoder, unpacked: 0, free: FREE }
     }
 }
 
@@ -137,9 +140,7 @@ impl<R: BufRead> Read for Unpacker<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.decoder.read(buffer)?;
         self.unpacked += count as u64;
-        if self.is_limited
-            && self.unpacked > FREE.max(self.decoder.get_ref().count.saturating_mul(RATIO))
-        {
+        if self.unpacked > self.free.max(self.decoder.get_ref().count.saturating_mul(RATIO)) {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
                 format!(

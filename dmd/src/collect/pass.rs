@@ -58,8 +58,7 @@ impl PassSums {
     /// Threads that replace blocks during the pass change both the table and the counters, but each
     /// block was either found or not: the sum of those is right. The counters limit it, from all
     /// blocks that lived throughout the pass to all that lived at any time of it. So it is exactly
-    /// the counters' where no thread goes on, also if the table lacks blocks because memory was
-    /// short.
+    /// the counters' where no thread goes on. A frozen copy needs no limit.
     pub(super) fn heap_of(&self, found: usize) -> usize {
         let Some([before, after]) = self.counters else { return found };
         let left_out = self.allocated_during.bytes.saturating_add(self.trackers_own.bytes);

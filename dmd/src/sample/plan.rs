@@ -33,7 +33,8 @@ use super::options::{Mode, Options, Stacks};
 /// `UNPREPARED` is cleared once `$DMD` was read, if at all. `FILTERED` is set from a profile on,
 /// unless the process has ever inserted other blocks than sampled ones, or more sampled blocks than
 /// the compact table has space for. `COMPLETE` is set from the first block of the process on, as
-/// long as every new block is inserted without a time, and its slop fits into a word.
+/// long as every new block is inserted without a time, and its word has its sizes: or else the hook
+/// that frees it queries its size, and so looks at the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u32);
 
@@ -243,7 +244,7 @@ impl Plan {
     }
 
     /// Returns whether every live block is in the tree, and its word has its sizes unless it
-    /// extends into another span.
+    /// extends into another span or its size takes a query.
     #[inline(always)]
     pub(crate) fn is_complete(self) -> bool {
         self.has(COMPLETE)

@@ -186,7 +186,7 @@ impl Blocks {
     /// Removes a block without a look at its word, and returns `true`. Returns `false` and changes
     /// nothing if the block extends into another span.
     ///
-    /// The block is in the tree, without a time, and its slop fits into a word. A record would be
+    /// The block is in the tree, without a time, and its word has its sizes: a record would be
     /// lost.
     #[inline(always)]
     pub(crate) fn remove_unseen(&self, granule: Granule, address: usize, usable: usize) -> bool {

@@ -36,7 +36,7 @@ pub unsafe trait UsableSize: GlobalAlloc {
     const READS_HEADER: bool = true;
 
     /// The bytes of the largest request of which [`prepared_size`](Self::prepared_size) may know
-    /// the size.
+    /// the size. With a smaller number than that, DMD's table would keep marks of freed blocks.
     const LARGEST_PREPARED: usize = usize::MAX;
 
     /// Returns the usable bytes of a block, slop included.

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use super::files::PrivateFile;
@@ -56,6 +57,16 @@ impl Spool {
         self.written
     }
 
+    /// Moves the bytes in the file to memory, where the rest follows.
+    fn move_to_memory(&mut self) -> io::Result<()> {
+        let Spooled::File { file, length } = &self.written else { return Ok(()) };
+        let mut bytes = vec![0; usize::try_from(*length).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, 0)?;
+        self.written = Spooled::Memory(bytes);
+        self.has_no_file = true;
+        Ok(())
+    }
+
     /// Moves the bytes in memory to a new file.
     fn move_to_file(&mut self) -> io::Result<()> {
         let Spooled::Memory(bytes) = &self.written else { return Ok(()) };
@@ -67,27 +78,33 @@ impl Spool {
 }
 
 impl Write for Spool {
-    /// Writes the bytes.
+    /// Writes the bytes. If the file takes no more, as on a full disk, all go on in memory.
     ///
     /// # Errors
     ///
-    /// Returns errors of the file, once there is one. The message names its folder.
+    /// If the file can be neither written nor read. The message names its folder.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let is_in_memory = matches!(self.written, Spooled::Memory(_));
         let is_large = self.written.len() + bytes.len() as u64 > MOST_IN_MEMORY;
         if is_in_memory && is_large && !self.has_no_file {
             self.has_no_file = self.move_to_file().is_err();
         }
-        match &mut self.written {
-            Spooled::Memory(memory) => memory.write(bytes),
-            Spooled::File { file, length } => {
-                let count = file.write(bytes).map_err(|error| {
+        if let Spooled::File { file, length } = &mut self.written {
+            match file.write(bytes) {
+                Ok(count) => {
+                    *length += count as u64;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+                Err(_) => self.move_to_memory().map_err(|error| {
                     let folder = self.folder.display();
                     io::Error::new(error.kind(), format!("the dump in {folder} ($TMPDIR): {error}"))
-                })?;
-                *length += count as u64;
-                Ok(count)
+                })?,
             }
+        }
+        match &mut self.written {
+            Spooled::Memory(memory) => memory.write(bytes),
+            Spooled::File { .. } => Err(io::ErrorKind::Other.into()),
         }
     }
 
@@ -98,8 +115,6 @@ impl Write for Spool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
-
     use super::*;
 
     fn spooled(folder: PathBuf, pieces: usize) -> (Spooled, Vec<u8>) {
@@ -127,6 +142,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn if_the_file_takes_no_more_all_bytes_are_in_memory() {
+        let path = std::env::temp_dir().join(format!("memreport-spool-{}", std::process::id()));
+        std::fs::write(&path, b"abc").expect("it is written");
+        // A file that is open for reading alone.
+        let file = File::open(&path).expect("it is there");
+        std::fs::remove_file(&path).expect("it is there");
+        let mut spool = Spool::new(std::env::temp_dir());
+        spool.written = Spooled::File { file, length: 3 };
+        spool.write_all(&[b'd'; 200_000]).expect("there is memory");
+        spool.write_all(b"e").expect("there is memory");
+        let expected = [&b"abc"[..], &[b'd'; 200_000], b"e"].concat();
+        assert!(matches!(spool.into_written(), Spooled::Memory(bytes) if bytes == expected));
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn a_summary_to_act_on_then_the_records() {
 #[test]
 fn the_books_balance() {
     let explained = explain(&read_slice(DUMP.as_bytes()).unwrap(), &options());
-    // Unreported, less the double, less what is not on the heap, and what the partial report left
+    // Unreported, less the double and what is not on the heap; and what the partial report lacks.
     assert_eq!(explained.heap_unclassified(), 2_057 - 40 - 48 + (112 - 64));
 }
 

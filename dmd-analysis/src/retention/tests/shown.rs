@@ -142,7 +142,7 @@ fn paths_pass_named_statics_and_fields() {
 0x3000: 5,120 bytes, [u8]
   allocated at shop::open (src/main.rs:7)
   retains 5,120 bytes, 55.58% of the heap
-  every way to it leads through 0x2000: 100 bytes, Box<shop::Shelf>
+  every path to it leads through 0x2000: 100 bytes, Box<shop::Shelf>
 
 The 2 shortest paths to it:
   1. 3 steps
@@ -163,7 +163,7 @@ The 2 shortest paths to it:
 0x4000: 24 bytes, type unknown, allocated in shop::open
   allocated at shop::open (src/main.rs:7)
   retains 24 bytes, 0.26% of the heap
-  no block or static is on every way to it
+  no block or static is on every path to it
 
 The shortest path to it:
   1. 1 step

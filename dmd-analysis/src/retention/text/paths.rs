@@ -32,9 +32,9 @@ pub fn write_why_alive(
         match why.dominator.as_ref().map(|step| retention.place(step)) {
             Some(place) => {
                 let place = cut(&place, retention.options.width, 33);
-                writeln!(out, "  every way to it leads through {place}")?;
+                writeln!(out, "  every path to it leads through {place}")?;
             }
-            None => writeln!(out, "  no block or static is on every way to it")?,
+            None => writeln!(out, "  no block or static is on every path to it")?,
         }
         let paths = why.paths.len() as u64;
         match paths {

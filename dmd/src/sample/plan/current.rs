@@ -118,7 +118,8 @@ pub(crate) fn set_unfiltered() {
     update(|plan| Plan(plan.0 & !FILTERED));
 }
 
-/// Notes that a block is inserted whose sizes are in a record, though it lies in one span.
+/// Notes that a block is inserted whose sizes are in a record, though it lies in one span and its
+/// size takes no query.
 #[cold]
 pub(crate) fn set_incomplete() {
     update(|plan| Plan(plan.0 & !COMPLETE));

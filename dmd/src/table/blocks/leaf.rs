@@ -261,10 +261,12 @@ impl MappedLeaf {
         let counts = self.leaf().touched_counts.iter().map(|count| count.load(Relaxed));
         let touched = |(huge_page, count): (usize, u32)| {
             let words = || self.words.chunks_exact(WORDS_PER_HUGE_PAGE).nth(huge_page);
-            if count > IS_ADVISED && words().is_some_and(sys::are_resident) {
-                return PAGES_PER_HUGE_PAGE;
+            let touched = (count & !IS_ADVISED) as usize;
+            // A kernel may grant huge pages without advice, too.
+            match touched > 0 && words().is_some_and(sys::are_resident) {
+                true => PAGES_PER_HUGE_PAGE,
+                false => touched,
             }
-            (count & !IS_ADVISED) as usize
         };
         let touched: usize = counts.enumerate().map(touched).sum();
         size_of_val(self.words).saturating_sub(touched * sys::PAGE)
