@@ -155,6 +155,8 @@ fn what_is_no_file_is_said() {
     assert_eq!(message, "about-memory: d: a directory; name a file in it");
     let message = said(&folder.run(&["heap", "tree", "d"]));
     assert_eq!(message, "about-memory: d: cannot read the dump: a directory; name a file in it");
+    let message = said(&folder.run(&["inspect", "core.of-nobody"]));
+    assert!(message.starts_with("about-memory: no such file, and no process"), "{message}");
     // Of a folder with reports, the last one is shown.
     fs::write(folder.path("d/heap-1.json"), GOOD.replace("[", " [")).unwrap();
     fs::write(folder.path("d/heap-2.json"), GOOD).unwrap();
