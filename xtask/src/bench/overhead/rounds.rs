@@ -109,7 +109,8 @@ pub(crate) fn run(
     for round in 0..rounds.unwrap_or(0) {
         // A base runs once in a round for each amount of work.
         let mut bases = BTreeMap::new();
-        for OfVariant { variant, outcome } in &mut all {
+        for place in order(all.len(), round) {
+            let OfVariant { variant, outcome } = &mut all[place];
             let Ok(runs) = outcome else { continue };
             if round >= effort.rounds(variant) {
                 continue;
@@ -127,6 +128,16 @@ pub(crate) fn run(
         }
     }
     Ok(all)
+}
+
+/// Returns the places of a round's variants. Each round has another order: how long the kernel takes
+/// for fresh pages depends on what ran before.
+fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
+    let is_backwards = round % 2 == 1;
+    (0..count).map(move |at| {
+        let at = if is_backwards { count - 1 - at } else { at };
+        (at + round * 7) % count
+    })
 }
 
 /// A run of a program.
@@ -197,4 +208,24 @@ fn command(program: Program, path: &Path, files: &Files) -> Command {
         command.current_dir(folder);
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order;
+
+    #[test]
+    fn each_round_has_every_variant_in_another_order() {
+        for count in [1, 7, 27] {
+            let mut before = Vec::new();
+            for round in 0..6 {
+                let places: Vec<_> = order(count, round).collect();
+                assert!(count < 3 || places != before, "{count} {round}");
+                let mut sorted = places.clone();
+                sorted.sort_unstable();
+                assert!(sorted.into_iter().eq(0..count), "{places:?}");
+                before = places;
+            }
+        }
+    }
 }
