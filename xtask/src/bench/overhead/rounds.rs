@@ -130,8 +130,8 @@ pub(crate) fn run(
     Ok(all)
 }
 
-/// Returns the places of a round's variants. Each round has another order: how long the kernel takes
-/// for fresh pages depends on what ran before.
+/// Returns the places of a round's variants. Each round has another order: how long the kernel
+/// takes for fresh pages depends on what ran before.
 fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
     let is_backwards = round % 2 == 1;
     (0..count).map(move |at| {
