@@ -92,7 +92,7 @@ fn on_the_systems_allocator_under_dmd() {
     let text = printed(&grown.folder, &[]);
     // Dumps are beside the snapshots, and are not read as snapshots.
     for words in
-        ["3 snapshots over ", "dark matter grew by 48.", "--explain", "+ slop of dark blocks "]
+        ["3 snapshots over ", "dark matter grew by 48.", "--explain", "+ slop of unreported blocks "]
     {
         assert!(text.contains(words), "{words}: {text}");
     }
