@@ -91,9 +91,12 @@ fn on_the_systems_allocator_under_dmd() {
     let grown = run(program, "leak", Some("1"));
     let text = printed(&grown.folder, &[]);
     // Dumps are beside the snapshots, and are not read as snapshots.
-    for words in
-        ["3 snapshots over ", "dark matter grew by 48.", "--explain", "+ slop of unreported blocks "]
-    {
+    for words in [
+        "3 snapshots over ",
+        "dark matter grew by 48.",
+        "--explain",
+        "+ slop of unreported blocks ",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let html = printed(&grown.folder, &["--html"]);

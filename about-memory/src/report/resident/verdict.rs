@@ -211,7 +211,7 @@ impl Growth<'_> {
         Verdict { cause, sentence }
     }
 
-    /// Returns the way to find the allocation stacks of dark blocks.
+    /// Returns the way to find the allocation stacks of unreported blocks.
     fn ask_dmd(&self) -> &'static str {
         if self.last.blocks.is_some() {
             "`about-memory dmd --explain` of the dump beside the last file shows where it is allocated"
