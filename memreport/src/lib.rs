@@ -161,6 +161,8 @@ pub mod __private {
     pub use crate::serve::out_of_the_way;
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::save_folder::{Folder, Limits};
+    #[cfg(all(unix, feature = "std"))]
+    pub use crate::snapshot::files::unnamed_file;
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;
     #[cfg(all(memreport_preload, feature = "std"))]

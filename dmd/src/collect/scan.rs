@@ -19,13 +19,11 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
-use memreport::__private::{PrivateFile, temporary_folder};
+use memreport::__private::{temporary_folder, unnamed_file};
 
 use self::batch::Batch;
 use crate::mem::pages::PageList;
-use crate::mem::sys;
 use crate::table::blocks::{Blocks, Granule};
 use crate::table::packed_block::{Block, PackedBlock};
 
@@ -61,7 +59,7 @@ impl Frozen {
     ///
     /// If the file or the child cannot be made, or the file cannot be written.
     pub(crate) fn take(blocks: &'static Blocks, granule: Granule) -> io::Result<Frozen> {
-        let file = unnamed_file()?;
+        let file = file_of_contents()?;
         let mut batch = Batch::new(file.as_raw_fd())?;
         fork::fork(|| batch.write_all(blocks, granule))?;
         let [end] = words_at(&file, 0)?;
@@ -164,23 +162,18 @@ fn damaged() -> io::Error {
 
 /// Creates a file that is deleted when it is closed. It can be as big as the heap, so it is in the
 /// folder for temporary files, on disk.
-fn unnamed_file() -> io::Result<File> {
+fn file_of_contents() -> io::Result<File> {
     let folder = temporary_folder();
-    unnamed_file_in(&folder).map_err(|error| {
+    unnamed_file(&folder, "memreport-scan").map_err(|error| {
         let reason = format!("no file could be made in {} ($TMPDIR): {error}", folder.display());
         io::Error::new(error.kind(), reason)
     })
 }
 
-fn unnamed_file_in(folder: &Path) -> io::Result<File> {
-    // Some systems and file systems need a name.
-    sys::unnamed_file_in(folder)
-        .or_else(|_| Ok(PrivateFile::create(&folder.join("memreport-scan"))?.without_name()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mem::sys;
     use crate::sample::rate::SamplingRate;
     use crate::stack::site::SiteId;
     use crate::table::epoch::Epoch;

@@ -52,7 +52,7 @@ pub(crate) use system::{
     fingerprint, fork, function_start, is_thread, keep_marks, module_of, modules, monotonic,
     note_descriptor, note_main_stack, open_program, own_thread_name, pipe, program_note,
     read_ranges_checked, read_words_checked, resident_bytes, stack_bounds, thread_handle,
-    thread_id, thread_name, unnamed_file_in, uptime, used_stacks, write_pieces,
+    thread_id, thread_name, uptime, used_stacks, write_pieces,
 };
 #[cfg(not(loom))]
 pub(crate) use ticks::{TickClock, ticks};

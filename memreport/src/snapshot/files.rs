@@ -117,6 +117,26 @@ fn create_new(names: impl Iterator<Item = PathBuf>) -> io::Result<(File, Unfinis
     result
 }
 
+/// Creates a file that nobody else can open, and that is gone when it is closed. Where the system
+/// or the file system needs one, it has a name for a moment, of which `name` is a part.
+///
+/// # Errors
+///
+/// Returns the errors of [`PrivateFile::create`].
+#[cfg(unix)]
+pub fn unnamed_file(folder: &Path, name: &str) -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
+        if let Ok(file) = options.open(folder) {
+            return Ok(file);
+        }
+    }
+    Ok(PrivateFile::create(&folder.join(name))?.without_name())
+}
+
 /// Returns the options of a file that must be new.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use super::files::PrivateFile;
+use super::files::unnamed_file;
 
 /// The most bytes in memory.
 const MOST_IN_MEMORY: u64 = if cfg!(test) { 64 << 10 } else { 16 << 20 };
@@ -70,7 +70,7 @@ impl Spool {
     /// Moves the bytes in memory to a new file.
     fn move_to_file(&mut self) -> io::Result<()> {
         let Spooled::Memory(bytes) = &self.written else { return Ok(()) };
-        let mut file = PrivateFile::create(&self.folder.join("memreport-dump"))?.without_name();
+        let mut file = unnamed_file(&self.folder, "memreport-dump")?;
         file.write_all(bytes)?;
         self.written = Spooled::File { file, length: bytes.len() as u64 };
         Ok(())
@@ -89,22 +89,23 @@ impl Write for Spool {
         if is_in_memory && is_large && !self.has_no_file {
             self.has_no_file = self.move_to_file().is_err();
         }
-        if let Spooled::File { file, length } = &mut self.written {
-            match file.write(bytes) {
-                Ok(count) => {
-                    *length += count as u64;
-                    return Ok(count);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-                Err(_) => self.move_to_memory().map_err(|error| {
-                    let folder = self.folder.display();
-                    io::Error::new(error.kind(), format!("the dump in {folder} ($TMPDIR): {error}"))
-                })?,
-            }
-        }
         match &mut self.written {
             Spooled::Memory(memory) => memory.write(bytes),
-            Spooled::File { .. } => Err(io::ErrorKind::Other.into()),
+            Spooled::File { file, length } => match file.write(bytes) {
+                Ok(count) => {
+                    *length += count as u64;
+                    Ok(count)
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+                Err(_) => {
+                    self.move_to_memory().map_err(|error| {
+                        let folder = self.folder.display();
+                        let reason = format!("the dump in {folder} ($TMPDIR): {error}");
+                        io::Error::new(error.kind(), reason)
+                    })?;
+                    self.write(bytes)
+                }
+            },
         }
     }
 

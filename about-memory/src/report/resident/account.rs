@@ -183,8 +183,8 @@ fn blocks(snapshot: &ProcessSnapshot) -> Option<Sum> {
     let parts = vec![
         line("reported, as requested", blocks.reported, "DMD"),
         line("slop of reported blocks", blocks.reported_slop, "DMD"),
-        line("unreported, as requested", blocks.dark, "DMD"),
-        line("slop of unreported blocks", blocks.dark_slop, "DMD"),
+        line("unreported, as requested", blocks.unreported, "DMD"),
+        line("slop of unreported blocks", blocks.unreported_slop, "DMD"),
     ];
     Some(Sum::new("by block", whole, parts))
 }
@@ -220,8 +220,12 @@ mod tests {
     #[test]
     fn every_sum_adds_up() {
         let mut snapshot = snapshot(0, REPORTS);
-        snapshot.blocks =
-            Some(Blocks { reported: 1400, reported_slop: 90, dark: 1500, dark_slop: 10 });
+        snapshot.blocks = Some(Blocks {
+            reported: 1400,
+            reported_slop: 90,
+            unreported: 1500,
+            unreported_slop: 10,
+        });
         let sums = sums(&snapshot);
         assert_eq!(sums.len(), 5);
         for sum in &sums {

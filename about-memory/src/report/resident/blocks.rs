@@ -10,9 +10,9 @@ pub struct Blocks {
     /// The slop of reported blocks.
     pub reported_slop: i64,
     /// The requested bytes of unreported blocks.
-    pub dark: i64,
+    pub unreported: i64,
     /// The slop of unreported blocks.
-    pub dark_slop: i64,
+    pub unreported_slop: i64,
 }
 
 impl Blocks {
@@ -36,7 +36,7 @@ impl Blocks {
             let (asked, slop) = if is_reported {
                 (&mut sums.reported, &mut sums.reported_slop)
             } else {
-                (&mut sums.dark, &mut sums.dark_slop)
+                (&mut sums.unreported, &mut sums.unreported_slop)
             };
             *asked = asked.saturating_add(bytes(block.req));
             *slop = slop.saturating_add(bytes(block.slop));
@@ -60,8 +60,8 @@ mod tests {
             );
             Blocks::of_dump(&read_slice(text.as_bytes()).unwrap())
         };
-        let dark = Blocks { dark: 220, dark_slop: 20, ..Blocks::default() };
-        assert_eq!(sums("dark-matter"), Some(dark));
+        let unreported = Blocks { unreported: 220, unreported_slop: 20, ..Blocks::default() };
+        assert_eq!(sums("dark-matter"), Some(unreported));
         for silent in ["live", "cumulative", "scan"] {
             assert_eq!(sums(silent), None, "{silent}");
         }

@@ -234,7 +234,7 @@ mod tests {
     fn blocks_are_reached_once_and_not_through_claimed_ones() {
         let mut planted = Planted::of(7, Epoch::FIRST);
         let at = |planted: &Planted, index| planted.start(index);
-        // 0 → 1 → 2 → 0, in a cycle and through an address inside of a block; 1 → 3, claimed → 4.
+        // 0 → 1 → 2 → 0, in a cycle and through an address inside a block; 1 → 3, claimed → 4.
         let links = [(0, 7, 1, 0), (1, 0, 2, 40), (2, 3, 0, 0), (1, 5, 3, 0), (3, 0, 4, 0)];
         for (from, word, to, offset) in links {
             let target = at(&planted, to) + offset;

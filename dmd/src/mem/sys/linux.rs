@@ -8,12 +8,10 @@ mod unwind_tables;
 mod used_stacks;
 
 use std::ffi::c_int;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::ptr::{self, NonNull};
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicU32;
@@ -227,12 +225,6 @@ impl System for Linux {
 
     fn resident_bytes() -> Option<u64> {
         process::resident_bytes()
-    }
-
-    fn unnamed_file_in(folder: &Path) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
-        options.open(folder)
     }
 
     fn pipe() -> io::Result<[OwnedFd; 2]> {

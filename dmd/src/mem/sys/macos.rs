@@ -15,7 +15,6 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::Path;
 use std::ptr::NonNull;
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicU32;
@@ -217,11 +216,6 @@ impl System for MacOs {
 
     fn resident_bytes() -> Option<u64> {
         kernel::resident_bytes()
-    }
-
-    /// Fails: the system has no such files.
-    fn unnamed_file_in(_folder: &Path) -> io::Result<File> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Between two calls, a program that another thread starts may inherit the pipe: there is no

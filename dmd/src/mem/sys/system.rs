@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::ptr::NonNull;
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicU32;
@@ -200,9 +199,6 @@ system! {
 
     /// Returns the resident memory of this process in bytes. Not for hooks.
     fn resident_bytes() -> Option<u64>;
-
-    /// Creates a file without a name in this folder, if the system and the file system can.
-    fn unnamed_file_in(folder: &Path) -> io::Result<File>;
 
     /// Writes pieces of memory to a file from a position on, and returns the number of bytes; on an
     /// error it returns -1, and `errno` is set. The kernel checks all addresses. No sanitizer does,

@@ -56,8 +56,6 @@ const FILES: Gate = Gate {
         "about-memory/src/other_process/running/child.rs",
         // Opens existing files with flags.
         "dmd-analysis/src/symbols/module/file.rs",
-        // A file without a name.
-        "dmd/src/mem/sys/linux.rs",
         // The spool, in a private folder.
         "memreport-fleet/src/agent/spool.rs",
         // The socket gets its name.
