@@ -35,8 +35,7 @@ pub(crate) use scan::contents::ContentsTable;
 use scan::scanned::{self, Kept};
 pub use stack_frame::{FrameRegister, StackFrame};
 pub use unpack::DEFAULT_LIMIT;
-use unpack::Unpacked;
-pub(crate) use unpack::Unpacker;
+pub(crate) use unpack::{Unpacked, Unpacker};
 
 /// Reads the dump in a file.
 ///
@@ -91,15 +90,6 @@ pub fn read_amounts(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
     let mut input = Unpacked::open(input)?;
     let json = input.json(limit)?;
     wire::parse(&json, &mut input, Kept::Sums)
-}
-
-/// Returns the bytes of a dump that may be gzipped.
-///
-/// # Errors
-///
-/// If the input cannot be read, is damaged, or is larger than [`DEFAULT_LIMIT`] when unpacked.
-pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
-    Unpacked::open(input)?.whole(DEFAULT_LIMIT)
 }
 
 /// Reads a dump from its JSON text.

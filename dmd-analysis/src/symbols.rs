@@ -26,7 +26,7 @@ use module::Module;
 pub use module::locate::ModuleError;
 pub use module::members::{Layout, Member, Members};
 pub use symbol_cache::SymbolCache;
-pub use symbolicate::symbolicate;
+pub use symbolicate::{SymbolicateError, symbolicate};
 pub use types::Types;
 
 /// The places to search for symbols.

@@ -24,4 +24,4 @@ mod models;
 mod planted;
 
 #[cfg(not(loom))]
-pub(crate) use tables::{BLOCKS, FREED, granule, has_gaps, set_granule};
+pub(crate) use tables::{BLOCKS, FREED, granule, has_every_block, has_gaps, set_granule};

@@ -77,14 +77,6 @@ impl<R: Read> Unpacked<R> {
         let read = self.by_ref().take(limit).read_until(0, to);
         read.map(|_| ()).map_err(|error| self.error(error))
     }
-
-    /// Reads all bytes.
-    pub(crate) fn whole(&mut self, limit: u64) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = Vec::new();
-        let read = self.by_ref().take(limit.saturating_add(1)).read_to_end(&mut bytes);
-        read.map_err(|error| self.error(error))?;
-        if bytes.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(bytes) }
-    }
 }
 
 impl<R: Read> Input for Unpacked<R> {

@@ -6,37 +6,110 @@
 //! to the key `symbols` under `memreport`.
 
 use std::collections::HashMap;
-use std::fmt;
+use std::io::{self, Read, Write};
 use std::marker::PhantomData;
+use std::{error, fmt};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::read::scan::scanned::{self, Scanned, ScannedBlock};
-use crate::read::{Dump, Frame, FrameId, Holder, ReadError, Symbol, read_slice};
+use crate::read::input::Input;
+use crate::read::scan::scanned::{Scanned, ScannedBlock};
+use crate::read::{
+    DEFAULT_LIMIT, Dump, Frame, FrameId, Holder, ReadError, Symbol, Unpacked, read_slice,
+};
 use crate::symbols::{Report, Symboliser};
 
-/// Returns the text of the dump with symbolicated frames, and the result of the lookup.
+/// Writes the dump with symbolicated frames, as JSON, and returns the result of the lookup.
+///
+/// The blocks of a scan go from the input to the output one by one, so that memory does not grow
+/// with their number. Nothing is written before the JSON of the dump has been read.
 ///
 /// # Errors
 ///
-/// If the text is not a dump.
+/// If the input cannot be read or is not a dump, or if the output cannot be written.
 pub fn symbolicate(
-    dump: &[u8],
+    input: impl Read,
     symboliser: &mut Symboliser,
-) -> Result<(Vec<u8>, Report), ReadError> {
-    let (json, blocks) = scanned::split(dump);
+    out: &mut dyn Write,
+) -> Result<Report, SymbolicateError> {
+    let mut input = Unpacked::open(input)?;
+    let json = input.json(DEFAULT_LIMIT)?;
     if json.is_empty() {
-        return Err(ReadError::Empty);
+        return Err(ReadError::Empty.into());
     }
-    let fields: Pairs<&RawValue> = serde_json::from_slice(json).map_err(not_a_dump)?;
+    let fields: Pairs<&RawValue> = serde_json::from_slice(&json).map_err(not_a_dump)?;
     let frames: Pairs<String> = parsed(&fields, "frameTable")?;
     let traces: Pairs<Vec<String>> = parsed(&fields, "traceTable")?;
     let mut dump = read_slice(&one_trace_for_each_frame(&fields, &frames)?)?;
     let report = symboliser.symbolicate(&mut dump);
-    // Each stack of the small dump contains the frames that replace one frame.
+    let (traces, frames) = symbolicated(&traces, &frames, &dump);
+    let scanned = scanned_count(&fields)?;
+    let mut separator = '{';
+    for (name, value) in &fields.0 {
+        write!(out, "{separator}{}:", json!(name))?;
+        separator = ',';
+        match (&**name, scanned) {
+            ("traceTable", _) => write!(out, "{}", raw(&traces)?)?,
+            ("frameTable", _) => write!(out, "{}", raw(&frames)?)?,
+            ("memreport", _) => write!(out, "{}", extension(value, &dump)?)?,
+            ("blockList", Some(count)) => write_blocks(value, count, &mut input, out)?,
+            _ => write!(out, "{value}")?,
+        }
+    }
+    write!(out, "}}")?;
+    Ok(report)
+}
+
+/// The reason why a symbolicated dump could not be written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SymbolicateError {
+    /// The dump could not be read.
+    Read(ReadError),
+    /// The output could not be written.
+    Write(io::Error),
+}
+
+impl fmt::Display for SymbolicateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::Write(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for SymbolicateError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Read(error) => error.source(),
+            Self::Write(error) => error.source(),
+        }
+    }
+}
+
+impl From<ReadError> for SymbolicateError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<io::Error> for SymbolicateError {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// Returns the stacks and the frames with symbols, by their keys. In `dump`, each of the first
+/// stacks contains the frames that replace one of `frames`.
+fn symbolicated(
+    traces: &Pairs<Vec<String>>,
+    frames: &Pairs<String>,
+    dump: &Dump,
+) -> (Pairs<Vec<String>>, Pairs<String>) {
     let replaced: HashMap<&str, &[FrameId]> =
         frames.0.iter().zip(&dump.traces).map(|((key, _), frames)| (&**key, &**frames)).collect();
     let key_of = |frame: &FrameId| key(frame.index());
@@ -49,26 +122,8 @@ pub fn symbolicate(
         (name.clone(), new.collect::<Vec<String>>())
     });
     let traces = Pairs(traces.collect());
-    let used = dump.frames.iter().enumerate().take(frame_count(&dump, frames.0.len()));
-    let frames = Pairs(used.map(|(at, frame)| (key(at), frame.text.to_string())).collect());
-    let scanned_blocks = scanned_count(&fields)?;
-    let kinds = fields.get("blockList");
-    let mut block_list = match (scanned_blocks, kinds) {
-        (Some(count), Some(kinds)) => Some(scanned_list(kinds, count, blocks.unwrap_or_default())?),
-        _ => None,
-    };
-    let mut out = Pairs(Vec::new());
-    for (name, value) in fields.0 {
-        let value = match &*name {
-            "traceTable" => raw(&traces)?,
-            "frameTable" => raw(&frames)?,
-            "blockList" if scanned_blocks.is_some() => block_list.take().unwrap_or_default(),
-            "memreport" => raw(&extension(value, &dump)?)?,
-            _ => value.to_owned(),
-        };
-        out.0.push((name, value));
-    }
-    Ok((serde_json::to_vec(&out).map_err(ReadError::Json)?, report))
+    let used = dump.frames.iter().enumerate().take(frame_count(dump, frames.0.len()));
+    (traces, Pairs(used.map(|(at, frame)| (key(at), frame.text.to_string())).collect()))
 }
 
 /// Returns the number of blocks of a scan behind the JSON; `None` if the JSON has the blocks.
@@ -83,8 +138,13 @@ fn scanned_count(fields: &Pairs<&RawValue>) -> Result<Option<u64>, ReadError> {
     Ok(counted.scanned_blocks)
 }
 
-/// Returns the block list of a scan as JSON: each block with the fields of its kind.
-fn scanned_list(kinds: &RawValue, count: u64, blocks: &[u8]) -> Result<Box<RawValue>, ReadError> {
+/// Writes the block list of a scan as JSON: each block with the fields of its kind.
+fn write_blocks(
+    kinds: &RawValue,
+    count: u64,
+    input: &mut impl Input,
+    out: &mut dyn Write,
+) -> Result<(), SymbolicateError> {
     let kinds: Vec<Pairs<&RawValue>> =
         serde_json::from_str(kinds.get()).map_err(ReadError::Json)?;
     let fields = |kind: &Pairs<&RawValue>| {
@@ -92,27 +152,30 @@ fn scanned_list(kinds: &RawValue, count: u64, blocks: &[u8]) -> Result<Box<RawVa
         fields.map(|(name, value)| format!(",\"{name}\":{value}")).collect::<String>()
     };
     let kinds: Vec<String> = kinds.iter().map(fields).collect();
-    let mut list = String::from("[");
-    let mut input = blocks;
-    let mut blocks = Scanned::new(count, &mut input);
+    let mut blocks = Scanned::new(count, input);
     let mut words = Vec::new();
+    let mut separator = "[\n";
     while let Some(block) = blocks.next()? {
         blocks.words(&block, &mut words)?;
         let ScannedBlock { address, req, slop, kind, .. } = block;
-        let separator = if list.len() == 1 { "\n" } else { ",\n" };
-        list += &format!("{separator}{{\"req\":{req},\"addr\":\"{address:x}\"");
+        write!(out, "{separator}{{\"req\":{req},\"addr\":\"{address:x}\"")?;
+        separator = ",\n";
         if slop != 0 {
-            list += &format!(",\"slop\":{slop}");
+            write!(out, ",\"slop\":{slop}")?;
         }
-        list += kinds.get(kind).ok_or_else(|| blocks.damaged())?;
-        let words: Vec<String> = words.drain(..).map(|word| format!("\"{word:x}\"")).collect();
-        if !words.is_empty() {
-            list += &format!(",\"contents\":[{}]", words.join(","));
+        let kind = kinds.get(kind).ok_or_else(|| blocks.damaged())?;
+        out.write_all(kind.as_bytes())?;
+        let mut before = ",\"contents\":[";
+        for word in &words {
+            write!(out, "{before}\"{word:x}\"")?;
+            before = ",";
         }
-        list += "}";
+        let ends = if words.is_empty() { "}" } else { "]}" };
+        out.write_all(ends.as_bytes())?;
+        words.clear();
     }
-    list += "]";
-    RawValue::from_string(list).map_err(ReadError::Json)
+    let ends = if count == 0 { "[]" } else { "]" };
+    Ok(out.write_all(ends.as_bytes())?)
 }
 
 fn not_a_dump(error: serde_json::Error) -> ReadError {

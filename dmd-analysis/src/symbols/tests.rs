@@ -3,6 +3,7 @@
 mod merged_code;
 
 use std::ffi::c_void;
+use std::io;
 use std::path::PathBuf;
 
 use super::module::elf::Elf;
@@ -172,8 +173,9 @@ fn a_dump_becomes_self_contained_and_keeps_its_fields() {
     );
     let mut direct = read_slice(text.as_bytes()).unwrap();
     Symboliser::default().symbolicate(&mut direct);
-    let (written, report) =
-        super::symbolicate(text.as_bytes(), &mut Symboliser::default()).unwrap();
+    let mut written = Vec::new();
+    let report =
+        super::symbolicate(text.as_bytes(), &mut Symboliser::default(), &mut written).unwrap();
     assert_eq!(report.found, report.addresses);
     let read = read_slice(&written).unwrap();
     let told = |dump: &Dump| {
@@ -193,8 +195,8 @@ fn a_dump_becomes_self_contained_and_keeps_its_fields() {
     for kept in [r#""later":{"b":[1.50],"a":null}"#, r#""odd":1"#, r#""odd":2"#] {
         assert!(written.contains(kept), "{kept}");
     }
-    let again = super::symbolicate(written.as_bytes(), &mut Symboliser::default()).unwrap();
-    assert_eq!(again.1.addresses, 0, "nothing is left to look up");
+    let again = super::symbolicate(written.as_bytes(), &mut Symboliser::default(), &mut io::sink());
+    assert_eq!(again.unwrap().addresses, 0, "nothing is left to look up");
 }
 
 /// Returns a new, empty temporary directory.

@@ -25,7 +25,7 @@ use super::summary::{Sampled, Summary};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
-use crate::sample::plan;
+use crate::sample::plan::WholePlan;
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::Site;
 use crate::table::blocks::{Granule, LiveBlock};
@@ -36,6 +36,8 @@ use crate::table::{BLOCKS, has_gaps};
 /// The sums, groups and wrong reports of a collection in progress.
 pub(crate) struct Balance<'c> {
     granule: Granule,
+    /// The plan at the beginning of the collection.
+    plan: WholePlan,
     claim_log: &'c ClaimLog,
     /// The time from which ages are computed, in nanoseconds of the monotonic clock.
     now: u64,
@@ -81,9 +83,15 @@ const ON_ALLOC: u32 = 1 << 31;
 const OF_ORIGIN: u32 = 1 << 30;
 
 impl<'c> Balance<'c> {
-    pub(crate) fn new(granule: Granule, claim_log: &'c ClaimLog, reached: &'c Reached) -> Self {
+    pub(crate) fn new(
+        granule: Granule,
+        plan: WholePlan,
+        claim_log: &'c ClaimLog,
+        reached: &'c Reached,
+    ) -> Self {
         Balance {
             granule,
+            plan,
             claim_log,
             now: sys::monotonic(),
             summary: Summary::default(),
@@ -93,8 +101,8 @@ impl<'c> Balance<'c> {
             fields: PageList::new(),
             by_claimant: PageList::zeros(claim_log.claimants.len()).unwrap_or(PageList::new()),
             wrong: PageList::new(),
-            requesters: Requesters::find(),
-            origins: Origins::find(),
+            requesters: Requesters::find(plan),
+            origins: Origins::find(plan),
             reached: reached.by_address(),
             has_reached_values: reached.has_values(),
             attributed: PageList::new(),
@@ -404,8 +412,8 @@ impl<'c> Balance<'c> {
 
     /// Returns why blocks could not be attributed, in sentences.
     pub(crate) fn attribution_notes(&self) -> Vec<String> {
-        let mut notes = self.origins.notes();
-        if plan::sampled_probability().is_some() && self.has_reached_values {
+        let mut notes = self.origins.notes(self.plan);
+        if self.plan.probability.is_some() && self.has_reached_values {
             notes.push(
                 "a profile has a sample of the blocks: what fields with `reachable` lead to is not \
                  reported"

@@ -17,7 +17,7 @@ use super::summary::{Sum, Summary};
 use crate::mem::lazy_slice::mapped_bytes;
 use crate::mem::sys;
 use crate::sample::options::Mode;
-use crate::sample::plan;
+use crate::sample::plan::{self, WholePlan};
 use crate::stack::site;
 use crate::stack::thread::{self, RegisteredThread};
 use crate::table::blocks::Granule;
@@ -46,8 +46,8 @@ pub(super) struct Collection {
     granule: Granule,
     /// The epoch of blocks that are allocated during the collection, which leaves them out.
     epoch: Epoch,
-    /// The mode at the beginning, which may change meanwhile.
-    mode: Mode,
+    /// The plan at the beginning, which may change meanwhile.
+    plan: WholePlan,
     /// The heap since the beginning. If the table has gaps, the blocks that were allocated and
     /// freed during the collection cannot be counted later.
     watch: HeapWatch,
@@ -76,7 +76,7 @@ impl Collection {
         let watch = HeapWatch::begin();
         let blocks = usize::try_from(watch.at_begin().live_blocks()).unwrap_or(0);
         let claims = ClaimBuffer::new(granule, epoch, blocks, starts);
-        Collection { claims, granule, epoch, mode: plan::mode(), watch }
+        Collection { claims, granule, epoch, plan: plan::whole_plan(), watch }
     }
 
     fn into_dump(mut self, ending: Ending<'_>) -> Dump {
@@ -96,7 +96,7 @@ impl Collection {
         } else {
             self.count_untracked(sums, &mut balance.summary)
         };
-        if !is_restricted && self.mode == Mode::Cumulative {
+        if !is_restricted && self.plan.mode == Mode::Cumulative {
             FREED
                 .kinds()
                 .filter(|kind| !is_trackers_own(kind.site))
@@ -116,7 +116,7 @@ impl Collection {
         let (reports, wrong) = (balance.reports(ending.reporters), balance.wrong_reports());
         let attributed = balance.attributed(&reports);
         let attribution_notes = balance.attribution_notes();
-        let sampled = plan::sampled_probability().map(|_| balance.sampled);
+        let sampled = self.plan.probability.map(|_| balance.sampled);
         let contents = Contents {
             groups: balance.groups,
             scanned,
@@ -131,18 +131,18 @@ impl Collection {
             stacks,
             tracker_bytes: tracker_bytes(self.granule),
         };
-        Dump::new(self.mode, contents, summary, ending.moment)
+        Dump::new(self.plan, contents, summary, ending.moment)
     }
 
     /// Finds the holders of unreported blocks, in modes whose dumps show them.
     fn holders(&self, claim_log: &ClaimLog) -> Holders {
-        let mut holders = Holders::new(self.granule, self.epoch, self.mode);
-        if self.mode.has_reports() || self.mode == Mode::Scan {
+        let mut holders = Holders::new(self.granule, self.epoch, self.plan.mode);
+        if self.plan.mode.has_reports() || self.plan.mode == Mode::Scan {
             // The first module is the program itself.
             let mut modules = sys::modules().into_iter();
             let data = modules.next().map(|module| module.data);
             holders.find(&claim_log.skipped, claim_log.sorted(), &data.unwrap_or_default());
-            if self.mode == Mode::Scan && enabled::is_enabled() {
+            if self.plan.mode == Mode::Scan && enabled::is_enabled() {
                 // The C library's own lists of free memory lead into blocks.
                 let in_c_library = (libc::getpid as *const ()).addr();
                 modules
@@ -155,7 +155,7 @@ impl Collection {
 
     /// Reads the stacks of all threads, for a scan.
     fn stacks(&self) -> ThreadStacks {
-        if self.mode != Mode::Scan || !enabled::is_enabled() {
+        if self.plan.mode != Mode::Scan || !enabled::is_enabled() {
             return ThreadStacks::empty();
         }
         let threads: Vec<RegisteredThread> = thread::registered().collect();
@@ -186,8 +186,8 @@ impl Collection {
         holders: (&'c Holders, &'c Reached),
         notes: &mut Vec<String>,
     ) -> HeapPass<'c> {
-        let pass = || HeapPass::new(self.granule, self.epoch, claim_log, holders);
-        if self.mode != Mode::Scan {
+        let pass = || HeapPass::new(self.granule, (self.epoch, self.plan), claim_log, holders);
+        if self.plan.mode != Mode::Scan {
             return pass().over_table();
         }
         pass().over_frozen_copy().unwrap_or_else(|error| {

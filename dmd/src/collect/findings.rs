@@ -15,8 +15,8 @@ use super::summary::{Sampled, Sum, Summary};
 
 use crate::mem::pages::PageList;
 use crate::mem::sys::{self, Module};
-use crate::sample::options::Mode;
-use crate::sample::{plan, variable};
+use crate::sample::plan::{GapLimit, WholePlan};
+use crate::sample::variable;
 use crate::stack::site::{self, SiteId};
 use crate::stack::thread::{self, RegisteredThread};
 use crate::stack::walk;
@@ -27,13 +27,14 @@ use crate::stack::walk::tally::Tally;
 /// A dump describes a moment. It contains each block that was allocated before the collection began
 /// and is still live when it ends, exactly once. Blocks that other threads allocate or free
 /// meanwhile are left out; reports of them are in [`Summary::reported_transient`]. In
-/// [`Mode::Scan`] the collection ends at one instant, and a copy of the heap of that instant is
+/// [`Mode::Scan`](crate::Mode::Scan) the collection ends at one instant, and a copy of the heap of that instant is
 /// read.
 #[derive(Debug)]
 pub struct Dump {
     /// The text of `$DMD`.
     pub(crate) variable: Option<String>,
-    pub(crate) mode: Mode,
+    /// The plan at the beginning of the collection.
+    pub(crate) plan: WholePlan,
     /// The moment of the snapshot, as the program named it.
     pub(crate) moment: String,
     pub(crate) uptime: Duration,
@@ -42,8 +43,6 @@ pub struct Dump {
     pub(crate) modules: Vec<Module>,
     pub(crate) threads: Vec<ThreadInfo>,
     pub(crate) unwinder: &'static str,
-    /// True if new blocks get a timestamp.
-    pub(crate) has_times: bool,
     pub(crate) tally: Tally,
 }
 
@@ -177,10 +176,10 @@ pub(crate) fn threads() -> Vec<ThreadInfo> {
 }
 
 impl Dump {
-    pub(crate) fn new(mode: Mode, contents: Contents, summary: Summary, moment: &str) -> Self {
+    pub(crate) fn new(plan: WholePlan, contents: Contents, summary: Summary, moment: &str) -> Self {
         Dump {
             variable: variable::text().map(str::to_owned),
-            mode,
+            plan,
             moment: moment.to_owned(),
             uptime: sys::uptime(),
             summary,
@@ -188,7 +187,6 @@ impl Dump {
             modules: sys::modules(),
             threads: threads(),
             unwinder: walk::unwinder().name(),
-            has_times: plan::plan().keeps_times(),
             tally: walk::tally(),
         }
     }
@@ -203,7 +201,7 @@ impl Dump {
     /// estimate.
     pub(crate) fn untracked(&self) -> Sum {
         match self.contents.sampled {
-            Some(sampled) => before_tracking(self.summary, sampled),
+            Some(sampled) => before_tracking(self.summary, sampled, self.plan.gap_limit),
             None => self.summary.untracked,
         }
     }
@@ -214,7 +212,8 @@ impl Dump {
         self.summary
     }
 
-    /// Returns the estimates of a profile; `None` in other modes than [`Mode::Profile`].
+    /// Returns the estimates of a profile; `None` in other modes than
+    /// [`Mode::Profile`](crate::Mode::Profile).
     #[must_use]
     pub fn sampled(&self) -> Option<Sampled> {
         self.contents.sampled
@@ -291,8 +290,7 @@ impl Dump {
     clippy::cast_sign_loss,
     reason = "an estimate, and the conversion saturates"
 )]
-fn before_tracking(summary: Summary, sampled: Sampled) -> Sum {
-    let limit = plan::gap_limit();
+fn before_tracking(summary: Summary, sampled: Sampled, limit: GapLimit) -> Sum {
     let beyond = |all: usize, estimate: f64, limit: u64| {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         all.saturating_sub(estimate.round() as usize).min(limit)

@@ -16,6 +16,7 @@ use super::restriction::Restriction;
 use super::scan::list::ScannedBlock;
 use super::scan::{Frozen, FrozenBlock};
 use super::summary::Sum;
+use crate::sample::plan::WholePlan;
 use crate::stack::site;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Granule, LiveBlock};
@@ -80,14 +81,14 @@ struct Attribution {
 impl<'c> HeapPass<'c> {
     pub(super) fn new(
         granule: Granule,
-        epoch: Epoch,
+        (epoch, plan): (Epoch, WholePlan),
         claim_log: &'c ClaimLog,
         (holders, reached): (&'c Holders, &'c Reached),
     ) -> Self {
         HeapPass {
             granule,
             epoch,
-            balance: Balance::new(granule, claim_log, reached),
+            balance: Balance::new(granule, plan, claim_log, reached),
             sums: PassSums::default(),
             scanned: None,
             unread: claim_log.sorted(),

@@ -18,7 +18,7 @@ pub(super) fn write_groups(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -
         write!(out, "{separator}{{\"req\":{requested}")?;
         separator = ",\n";
         write_slop_and_site(usable - requested, site, keys, out)?;
-        if dump.mode.has_reports() {
+        if dump.plan.mode.has_reports() {
             write_reports("reps", groups.reports(reports), keys, out)?;
             write_holder(holder, keys, out)?;
         }

@@ -10,7 +10,6 @@ use crate::collect::holders::thread_stacks::StackWord;
 use crate::collect::holders::{Holder, StaticWord};
 use crate::collect::{Dump, Estimate, Sampled, Sum};
 use crate::mem::sys::Module;
-use crate::sample::plan;
 use crate::sample::rate::Probability;
 use crate::stack::walk::Registers;
 
@@ -32,14 +31,14 @@ pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
     let mut fields = json!({
         "version": 1,
         "needs": [],
-        "mode": dump.mode.name(),
+        "mode": dump.plan.mode.name(),
         "program": std::env::current_exe().map(|path| path.to_string_lossy().into_owned()).ok(),
         "pid": std::process::id(),
         "uptimeMs": u64::try_from(dump.uptime.as_millis()).unwrap_or(u64::MAX),
         "reason": dump.moment,
         "notes": notes,
         "unwinder": dump.unwinder,
-        "times": dump.has_times,
+        "times": dump.plan.plan.keeps_times(),
         "stacks": keys.stacks.len(),
         "walkedStacks": dump.tally.walked,
         "truncatedStacks": dump.tally.truncated,
@@ -51,7 +50,7 @@ pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "beforeTracking": sum(dump.untracked()),
         "reportedUntracked": summary.reported_untracked,
         "trackerBytes": dump.contents.tracker_bytes,
-        "sampled": sampled.map(sampled_fields),
+        "sampled": sampled.map(|sampled| sampled_fields(sampled, dump.plan.probability)),
         "bornDuring": sum(summary.allocated_during),
         "modules": module_fields(&dump.modules),
         "threads": thread_fields(&dump.threads),
@@ -106,7 +105,7 @@ pub(crate) fn span_fields() -> Vec<serde_json::Value> {
 }
 
 /// Returns the estimates of a profile, and its sampling rate.
-fn sampled_fields(sampled: Sampled) -> serde_json::Value {
+fn sampled_fields(sampled: Sampled, probability: Option<Probability>) -> serde_json::Value {
     let fields = |estimate: Estimate| {
         json!({
             "blocks": estimate.blocks.round(),
@@ -120,7 +119,7 @@ fn sampled_fields(sampled: Sampled) -> serde_json::Value {
         "once": fields(sampled.once),
         "twice": fields(sampled.twice),
     });
-    let probability = plan::sampled_probability().unwrap_or(Probability::NEVER);
+    let probability = probability.unwrap_or(Probability::NEVER);
     if let Some(mean) = probability.mean {
         all["sampleBytes"] = mean.get().into();
     }

@@ -24,7 +24,7 @@ pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
     let out = &mut out;
     let mut keys = Keys::new();
     out.write_all(b"{\"version\":5,\n\"invocation\":")?;
-    put(out, &json!({ "dmdEnvVar": dump.variable, "mode": dump.mode.name_in_dumps() }))?;
+    put(out, &json!({ "dmdEnvVar": dump.variable, "mode": dump.plan.mode.name_in_dumps() }))?;
     out.write_all(b",\n\"blockList\":[")?;
     let (scanned, groups) = (dump.contents.scanned.as_ref(), &dump.contents.groups);
     let kinds = scanned.map(|_| Kinds::of(groups)).transpose()?;

@@ -141,7 +141,7 @@ impl<T: Copy + Zeroed> PageList<T> {
     /// Makes a list of this many zeros, of which few will be written: it has small pages, and those
     /// that are not written are not resident. Returns `None` when memory is short.
     pub(crate) fn sparse_zeros(length: usize) -> Option<Self> {
-        Self::zeros_in(length, sys::map)
+        Self::zeros_in(length, sys::map_sparse)
     }
 
     fn zeros_in(length: usize, map: impl Fn(usize) -> Option<NonNull<u8>>) -> Option<Self> {

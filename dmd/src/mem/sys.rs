@@ -40,7 +40,7 @@ pub(crate) use futex::Futex;
 pub(crate) use memory::shortage;
 pub(crate) use memory::{
     ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, are_resident, grow_mapping, map, map_aligned,
-    map_at, map_huge, prefetch_to_write, unmap, untagged,
+    map_at, map_huge, map_sparse, prefetch_to_write, unmap, untagged,
 };
 pub(crate) use modules::{
     Module, TRACKER_NOTE, UnwindModule, allocate_in_c_library, build_id, module_path_of,

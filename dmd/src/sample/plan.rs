@@ -5,10 +5,10 @@ mod current;
 mod tests;
 
 pub(crate) use self::current::{
-    begin, gap_limit, has_every_block, has_gaps, mode, observed_rate, options, own_probability,
-    plan, sampled_probability, set_asleep, set_c_heap, set_epoch, set_incomplete, set_prepared,
-    set_unfiltered, set_unknown_gap, shows_stats, start_events, start_observing, state,
-    stop_events, stop_inserting, stop_observing,
+    GapLimit, WholePlan, begin, has_gaps, mode, observed_rate, options, own_probability, plan,
+    set_asleep, set_c_heap, set_epoch, set_incomplete, set_prepared, set_unfiltered,
+    set_unknown_gap, shows_stats, start_events, start_observing, state, stop_events,
+    stop_inserting, stop_observing, whole_plan,
 };
 use super::options::{Mode, Options, Stacks};
 

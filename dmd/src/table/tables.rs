@@ -32,3 +32,8 @@ pub(crate) fn granule() -> Option<Granule> {
 pub(crate) fn has_gaps() -> bool {
     plan::has_gaps() || BLOCKS.lost() > 0
 }
+
+/// Returns whether the table has every block of the program, from its start on.
+pub(crate) fn has_every_block() -> bool {
+    plan::plan().inserts_all() && !has_gaps()
+}

@@ -13,6 +13,9 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
+use crate::serve::out_of_the_way;
+
 /// The start of the name of an incomplete file.
 const INCOMPLETE: &str = "incomplete-";
 
@@ -125,6 +128,11 @@ fn create_new(names: impl Iterator<Item = PathBuf>) -> io::Result<(File, Unfinis
 /// Returns the errors of [`PrivateFile::create`].
 #[cfg(unix)]
 pub fn unnamed_file(folder: &Path, name: &str) -> io::Result<File> {
+    open_unnamed(folder, name).map(|file| out_of_the_way(file.into()).into())
+}
+
+#[cfg(unix)]
+fn open_unnamed(folder: &Path, name: &str) -> io::Result<File> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::OpenOptionsExt;

@@ -6,8 +6,9 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
 use clap::Args;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// `about-memory symbolicate`
@@ -32,27 +33,24 @@ impl SymbolicateArgs {
     /// # Errors
     /// The dump cannot be read, or the file cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
-        let (text, notes) = self.dump.reader().symbolicate_json(&self.input)?;
+        let create = |error| DumpError::Create(self.output.clone(), error);
+        let mut file = Output::create(&self.output).map_err(create)?;
+        let mut reader = self.dump.reader();
+        let is_gzip = self.output.extension().is_some_and(|ending| ending == "gz");
+        let notes = if is_gzip {
+            let mut encoder = GzEncoder::new(&mut file, Compression::default());
+            let notes = reader.symbolicate_file(&self.input, &mut encoder)?;
+            encoder.finish().map_err(Failure::answer)?;
+            notes
+        } else {
+            reader.symbolicate_file(&self.input, &mut file)?
+        };
+        // An error above leaves an older file alone.
+        file.keep().map_err(Failure::answer)?;
         for note in notes {
             // A closed standard error must not stop the work.
             let _ = writeln!(context.notes, "note: {note}");
         }
-        // Create the file last: an error above leaves an older file alone.
-        let create = |error| DumpError::Create(self.output.clone(), error);
-        let mut file = Output::create(&self.output).map_err(create)?;
-        write(&self.output, &mut file, &text)
-            .and_then(|()| file.keep())
-            .map_err(Failure::answer)?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn write(path: &Path, mut file: impl Write, text: &[u8]) -> io::Result<()> {
-    if path.extension().is_some_and(|ending| ending == "gz") {
-        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::default());
-        encoder.write_all(text)?;
-        return encoder.finish()?.flush();
-    }
-    file.write_all(text)?;
-    file.flush()
 }

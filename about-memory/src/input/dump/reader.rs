@@ -3,6 +3,7 @@
 use super::ahead::{LARGE, ReadAhead};
 use super::error::DumpError;
 use super::source::DumpSource;
+use crate::error::Failure;
 use crate::input::kind::{FileKind, HEAD, text_of};
 use crate::input::live::{self, DEFAULT_TIMEOUT};
 use crate::input::missing;
@@ -10,11 +11,12 @@ use crate::input::open::{NamedBytes, is_stdin, running};
 use crate::input::progress::Progress;
 use memreport_analysis::heap::history::History;
 use memreport_analysis::read;
-use memreport_analysis::read::unpack;
 use memreport_analysis::read::{Dump, ReadError};
 use memreport_analysis::recording;
 use memreport_analysis::recording::{Recording, RecordingError};
-use memreport_analysis::symbols::{Members, Options, Symboliser, Types};
+use memreport_analysis::symbols::{
+    Members, Options, SymbolicateError, Symboliser, Types, symbolicate,
+};
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
@@ -122,23 +124,28 @@ impl DumpReader {
         self.unseen(notes)
     }
 
-    /// Symbolicates the JSON of the dump at `path`. Returns the new JSON and notes for people.
+    /// Writes the dump at `path` with symbolicated frames, as JSON. Returns notes for people.
     ///
     /// # Errors
     ///
-    /// The file cannot be read or is no dump.
-    pub fn symbolicate_json(&mut self, path: &Path) -> Result<(Vec<u8>, Vec<String>), DumpError> {
-        let bad = |error| DumpError::Read(path.to_owned(), error);
-        let Opened { step, input, .. } =
+    /// The file cannot be read or is no dump, or the output cannot be written.
+    pub fn symbolicate_file(
+        &mut self,
+        path: &Path,
+        out: &mut dyn Write,
+    ) -> Result<Vec<String>, Failure> {
+        let Opened { step: _step, input, .. } =
             open_file(path).map_err(|error| not_opened(path, error))?;
-        let json = unpack(input).map_err(bad)?;
-        step.set_words(LOOKING_UP.to_owned());
-        let (text, report) =
-            memreport_analysis::symbols::symbolicate(&json, &mut self.symboliser).map_err(bad)?;
+        let report =
+            symbolicate(input, &mut self.symboliser, out).map_err(|error| match error {
+                SymbolicateError::Write(error) => Failure::answer(error),
+                SymbolicateError::Read(error) => DumpError::Read(path.to_owned(), error).into(),
+                error => error.into(),
+            })?;
         let mut notes = report.notes;
         notes
             .push(format!("{} of {} addresses have functions now", report.found, report.addresses));
-        Ok((text, notes))
+        Ok(notes)
     }
 
     /// Looks up the fields of types in the debug information of the dump's program.

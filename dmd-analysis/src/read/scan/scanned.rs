@@ -276,6 +276,7 @@ mod tests {
     use crate::heap::{Heap, HeapOptions};
     use crate::read::{Block, DEFAULT_LIMIT, read_amounts, read_file, read_slice};
     use crate::retention::Retention;
+    use crate::symbols::{Symboliser, symbolicate};
 
     const JSON: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},"blockList":[
         {"req":0,"alloc":"A","thread":1},{"req":0,"alloc":"B","reportedBy":["A"]}],
@@ -355,6 +356,10 @@ mod tests {
         assert!(scan.len() * 100 < BYTES, "{}", scan.len());
         let dump = crate::read::read(&*scan, DEFAULT_LIMIT).expect("a dump");
         assert_eq!(dump.blocks.at(0).req, BYTES as u64);
+        let mut json = Vec::new();
+        symbolicate(&*scan, &mut Symboliser::default(), &mut json).expect("a dump");
+        let zeros = json.windows(4).filter(|text| text == b"\"0\",").count();
+        assert_eq!(zeros, BYTES / 8 - 1, "each but the last");
         let error = crate::read::read(&*text, DEFAULT_LIMIT).expect_err("its JSON is a bomb");
         assert!(matches!(error, ReadError::Bomb(_)), "{error}");
     }
@@ -386,9 +391,8 @@ mod tests {
     #[test]
     fn a_self_contained_dump_has_the_same_blocks_as_json() {
         let whole = read_slice(&dump()).expect("a dump");
-        let (json, _) =
-            crate::symbols::symbolicate(&dump(), &mut crate::symbols::Symboliser::default())
-                .expect("a dump");
+        let mut json = Vec::new();
+        symbolicate(&dump()[..], &mut Symboliser::default(), &mut json).expect("a dump");
         assert!(!json.contains(&0));
         let read = read_slice(&json).expect("a dump");
         let blocks = |dump: &Dump| {

@@ -13,7 +13,7 @@ use super::symbols;
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys::{self, Module};
-use crate::sample::plan;
+use crate::sample::plan::WholePlan;
 use crate::stack::own_code;
 use crate::stack::site::{self, Site};
 
@@ -40,9 +40,9 @@ pub(super) struct Requesters {
 
 impl Requesters {
     /// Finds the libraries that allocate for their callers. It takes the linker's lock.
-    pub(super) fn find() -> Self {
+    pub(super) fn find(WholePlan { plan, .. }: WholePlan) -> Self {
         let mut for_others = PageList::new();
-        if plan::plan().has_c_heap() {
+        if plan.has_c_heap() {
             let is_for_others = |module: &Module| {
                 let name = file_name(&module.path);
                 FOR_OTHERS.iter().any(|beginning| name.starts_with(beginning))

@@ -15,7 +15,7 @@ use memreport::__private::{
 use self::code::{Code, CodeKind};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
-use crate::sample::plan;
+use crate::sample::plan::WholePlan;
 use crate::stack::site::{self, Site};
 
 /// The reporters of origins, and what is known of the stacks seen so far.
@@ -35,7 +35,7 @@ pub(super) struct Origins {
 impl Origins {
     /// Finds the reporters, and reads the symbols of the program if a crate has one. Nothing of it
     /// may happen while blocks are counted.
-    pub(super) fn find() -> Self {
+    pub(super) fn find(WholePlan { plan, .. }: WholePlan) -> Self {
         let reporters = origin_reporters();
         let mut scopes = Vec::new();
         let mut crates = Vec::new();
@@ -45,7 +45,7 @@ impl Origins {
                 Origin::Scope(name) => scopes.push((scope_name_number(name), number)),
             }
         }
-        let is_needed = !crates.is_empty() || plan::plan().has_c_heap();
+        let is_needed = !crates.is_empty() || plan.has_c_heap();
         let code = is_needed.then(|| Code::read(&crates));
         let (stacks, by_stack) = (LocalInterner::new(), PageList::new());
         Origins { reporters, scopes, code, stacks, by_stack }
@@ -105,9 +105,8 @@ impl Origins {
     }
 
     /// Returns why reports are missing or too small, in sentences.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(super) fn notes(&self, WholePlan { plan, probability, .. }: WholePlan) -> Vec<String> {
         let mut notes = Vec::new();
-        let plan = plan::plan();
         let paths = |of_crates: bool| {
             let is_of = |reporter: &&&OriginReporter| {
                 !of_crates || matches!(reporter.origin(), Origin::Crates(_))
@@ -120,7 +119,7 @@ impl Origins {
         if self.reporters.is_empty() {
             return notes;
         }
-        if plan::sampled_probability().is_some() {
+        if probability.is_some() {
             notes.push(format!(
                 "a profile has a sample of the blocks: no report of {}",
                 paths(false)
@@ -154,6 +153,7 @@ impl Origins {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::plan::whole_plan;
     use memreport::__private::current_scope;
     use memreport::enter_scope;
 
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_innermost_scope_with_a_reporter_counts() {
-        let origins = Origins::find();
+        let origins = Origins::find(whole_plan());
         let path = |scope| Some(origins.reporter(origins.of_scope(scope)?)?.path());
         assert_eq!(path(current_scope()), None);
         let _apart = enter_scope("origins-apart");

@@ -6,6 +6,7 @@ use super::super::claims::ClaimBuffer;
 use super::super::claims::starts::Starts;
 use super::super::holders::reached::Roots;
 use super::*;
+use crate::sample::plan::whole_plan;
 use crate::stack::site::SiteId;
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::PackedBlock;
@@ -47,7 +48,7 @@ fn a_claim_of_an_unknown_block_is_wrong_if_it_is_inside_a_known_one() {
     let log = buffer.into_log();
     let (before, after) = log.sorted().split_at(1);
     let reached = Reached::find(&Roots::new(granule), epoch, log.sorted());
-    let mut balance = Balance::new(granule, &log, &reached);
+    let mut balance = Balance::new(granule, whole_plan(), &log, &reached);
     balance.add_unmatched_claims(before);
     balance.add(block_at(0x1000), None, &[]);
     balance.add_unmatched_claims(after);
@@ -72,7 +73,7 @@ fn a_claim_that_was_not_looked_up_is_compared_with_the_block_at_its_address() {
     }
     let log = buffer.into_log();
     let reached = Reached::find(&Roots::new(granule), epoch, log.sorted());
-    let mut balance = Balance::new(granule, &log, &reached);
+    let mut balance = Balance::new(granule, whole_plan(), &log, &reached);
     for claims in log.sorted()[..2].chunks(1) {
         let start = usize::try_from(claims[0][0]).expect("it is an address");
         balance.add(block_at(start), None, claims);

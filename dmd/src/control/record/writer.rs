@@ -22,9 +22,9 @@ use crate::dump::span_fields;
 use crate::event::events::{Event, Listener, TimedEvent};
 use crate::mem::sys;
 use crate::mem::sys::Module;
-use crate::sample::plan;
 use crate::stack::site::SiteId;
 use crate::stack::{site, thread};
+use crate::table::has_every_block;
 
 /// The interval between flushes.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -125,7 +125,7 @@ impl Writer {
             "sampleBytes": self.settings.sample_bytes,
             "lossy": self.settings.may_lose,
             "freeStacks": self.settings.free_stacks,
-            "everyBlock": self.settings.sample_bytes.is_none() && plan::has_every_block(),
+            "everyBlock": self.settings.sample_bytes.is_none() && has_every_block(),
         });
         writeln!(self.out, "{header}")?;
         let modules = self.loaded.first();

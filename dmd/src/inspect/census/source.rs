@@ -100,7 +100,7 @@ impl<'d> LiveSource<'d> {
         let (size, slop) = (usable as u64, (usable - requested) as u64);
         let block_size = BlockSize { requested: requested as u64, slop };
         // Collections record reports in all modes, but dumps of other modes do not contain them.
-        let mode = self.dump.mode;
+        let mode = self.dump.plan.mode;
         let (reports, state) = if mode.has_reports() || mode == Mode::Scan {
             let number = self.reports.number(self.dump, reports);
             (number, ReportState::of_reports(self.reports.get(number).len()))

@@ -1,7 +1,7 @@
 //! Pages from the kernel: mapping, growing, unmapping and prefetching them.
 #![expect(unsafe_code, reason = "system calls")]
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 
 use super::Current;
@@ -31,15 +31,55 @@ pub(crate) const fn untagged(address: usize) -> usize {
 /// Maps zeroed pages; returns `None` if the kernel has none left. A page becomes resident when it
 /// is first touched.
 pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    map_for(bytes, READ_AND_WRITE)
+}
+
+const READ_AND_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+fn map_for(bytes: usize, access: c_int) -> Option<NonNull<u8>> {
     #[cfg(test)]
     if shortage::is_here() {
         return None;
     }
-    let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | Current::NO_RESERVE;
     // SAFETY: without `MAP_FIXED` the kernel chooses an unused range, so no mapping is replaced.
     let pages = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
     if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }
+}
+
+/// Maps zeroed pages of which few will be touched, also where the program has the kernel lock all
+/// pages in memory as soon as they are mapped (`mlockall`). Not for hooks: a filter of system calls
+/// may end the process.
+pub(crate) fn map_sparse(bytes: usize) -> Option<NonNull<u8>> {
+    if !are_new_pages_locked() {
+        return map(bytes);
+    }
+    // The kernel leaves out pages without access.
+    let pages = map_for(bytes, libc::PROT_NONE)?;
+    let start = pages.as_ptr().cast();
+    // SAFETY: the mapping is new. If it stays locked, all its pages become resident.
+    unsafe { libc::munlock(start, bytes) };
+    // SAFETY: nothing has used the mapping yet.
+    if unsafe { libc::mprotect(start, bytes, READ_AND_WRITE) } == 0 {
+        return Some(pages);
+    }
+    // SAFETY: the whole mapping, of which there is no reference.
+    unsafe { unmap(pages, bytes) };
+    None
+}
+
+/// Returns whether new pages are resident before they are touched.
+fn are_new_pages_locked() -> bool {
+    if cfg!(miri) {
+        return false;
+    }
+    let Some(page) = map(PAGE) else { return false };
+    let mut is_resident = 0;
+    // SAFETY: one page, and a place for it.
+    let result = unsafe { libc::mincore(page.as_ptr().cast(), PAGE, &raw mut is_resident) };
+    // SAFETY: the whole mapping, of which there is no reference.
+    unsafe { unmap(page, PAGE) };
+    result == 0 && is_resident & 1 != 0
 }
 
 /// Grows a mapping, and moves it if its neighbours are in the way. The new part is zeroed, and
@@ -130,11 +170,10 @@ fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
 
 /// Maps zeroed pages at this address. Returns `false` if the range is in use, or on failure.
 pub(crate) fn map_at(address: usize, bytes: usize) -> bool {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | Current::IF_FREE;
     let wanted = ptr::with_exposed_provenance_mut::<c_void>(address);
     // SAFETY: without `MAP_FIXED` no mapping is replaced.
-    let pages = unsafe { libc::mmap(wanted, bytes, access, kind, -1, 0) };
+    let pages = unsafe { libc::mmap(wanted, bytes, READ_AND_WRITE, kind, -1, 0) };
     if pages != libc::MAP_FAILED && pages != wanted {
         // macOS and Linux before 4.17 take the address for a hint.
         // SAFETY: the range was mapped above, and no reference to it exists.

@@ -43,7 +43,7 @@ pub(crate) struct GapLimit {
 }
 
 /// Returns the most that the gaps before tracking began and while it was off can contain.
-pub(crate) fn gap_limit() -> GapLimit {
+fn gap_limit() -> GapLimit {
     GapLimit { bytes: GAP_BYTES.load(Relaxed), blocks: GAP_BLOCKS.load(Relaxed) }
 }
 
@@ -55,6 +55,27 @@ fn set_gap_limit(GapLimit { bytes, blocks }: GapLimit) {
 /// Notes that any number of live blocks is from before tracking began.
 pub(crate) fn set_unknown_gap() {
     set_gap_limit(GapLimit { bytes: u64::MAX, blocks: u64::MAX });
+}
+
+/// A plan, with what is stored beside it. A collection reads it once, since it may change
+/// meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholePlan {
+    pub(crate) plan: Plan,
+    pub(crate) mode: Mode,
+    /// The probability of an inserted block, if blocks are sampled.
+    pub(crate) probability: Option<Probability>,
+    pub(crate) gap_limit: GapLimit,
+}
+
+/// Returns the plan in force, with what is stored beside it.
+pub(crate) fn whole_plan() -> WholePlan {
+    WholePlan {
+        plan: plan(),
+        mode: mode(),
+        probability: sampled_probability(),
+        gap_limit: gap_limit(),
+    }
 }
 
 /// Returns the plan in force. After a change, a hook may use the former one for a moment.
@@ -207,7 +228,7 @@ pub(crate) fn stop_observing() {
 }
 
 /// Returns the probability of an inserted block, if blocks are sampled.
-pub(crate) fn sampled_probability() -> Option<Probability> {
+fn sampled_probability() -> Option<Probability> {
     let plan = plan();
     match observed_rate() {
         rate if plan.is_observed() && !plan.inserts_all() && rate != SamplingRate::EVERY => {
@@ -240,11 +261,6 @@ fn update(change: impl Fn(Plan) -> Plan) {
 /// Returns whether live blocks may be missing from the table.
 pub(crate) fn has_gaps() -> bool {
     HAS_GAPS.load(Acquire)
-}
-
-/// Returns whether the table has every block of the program, from its start on.
-pub(crate) fn has_every_block() -> bool {
-    plan().inserts_all() && !has_gaps()
 }
 
 /// Returns the mode of the plan.
