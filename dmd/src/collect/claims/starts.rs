@@ -231,7 +231,7 @@ impl StartsOfRegion<'_> {
         let index = self.codes.index(address);
         let reach = (usize::from(OTHER_SIZE) * UNIT) >> self.codes.align_bits;
         let first = (index + 1).saturating_sub(reach);
-        let found = self.bytes.get(first..=index)?.iter().rposition(|code| *code != NO_BLOCK)?;
+        let found = last_block(self.bytes.get(first..=index)?)?;
         let back = (index - first - found) << self.codes.align_bits;
         let start = (address >> self.codes.align_bits << self.codes.align_bits) - back;
         Some((start, self.codes.at_begin(self.bytes[first + found])))
@@ -247,6 +247,16 @@ impl StartsOfRegion<'_> {
         let code = self.bytes.get(self.codes.index(start)).copied();
         self.codes.at_begin(code.unwrap_or(NO_BLOCK))
     }
+}
+
+/// Returns the index of the last code of a block.
+fn last_block(codes: &[u8]) -> Option<usize> {
+    const CHUNK: usize = size_of::<u128>();
+    // Mostly there is none.
+    let is_empty = |chunk: &[u8]| chunk.iter().fold(0, |any, code| any | code) == NO_BLOCK;
+    let chunks = codes.rchunks(CHUNK).take_while(|chunk| is_empty(chunk)).count();
+    let end = codes.len().saturating_sub(chunks * CHUNK);
+    codes[..end].iter().rposition(|code| *code != NO_BLOCK)
 }
 
 #[cfg(test)]
@@ -280,6 +290,18 @@ mod tests {
             assert_eq!(starts.at(3 * Region::BYTES), AtBegin::NoBlock);
             starts.insert(3 * Region::BYTES, 40_000);
             assert_eq!(starts.at(3 * Region::BYTES), AtBegin::Unknown);
+        }
+    }
+
+    #[test]
+    fn the_last_block_of_a_stretch_is_found_wherever_it_is() {
+        for length in [0, 1, 15, 16, 17, 255] {
+            let mut codes = vec![NO_BLOCK; length];
+            assert_eq!(last_block(&codes), None);
+            for last in 0..length {
+                codes[last] = OTHER_SIZE;
+                assert_eq!(last_block(&codes), Some(last), "{length}");
+            }
         }
     }
 
