@@ -158,9 +158,9 @@ pub mod __private {
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]
-    pub use crate::serve::out_of_the_way;
-    #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::save_folder::{Folder, Limits};
+    #[cfg(all(unix, feature = "std"))]
+    pub use crate::snapshot::descriptor::out_of_the_way;
     #[cfg(all(unix, feature = "std"))]
     pub use crate::snapshot::files::unnamed_file;
     #[cfg(not(feature = "std"))]

@@ -19,8 +19,6 @@ mod work;
 pub use autosave::Threshold;
 pub use commands::{Answer, StaticCommand};
 pub use protocol::{Part, Request};
-#[doc(hidden)]
-pub use sys::out_of_the_way;
 pub use sys::{Peer, peer, user};
 
 use std::net::Shutdown;
@@ -42,6 +40,7 @@ use crate::event::listeners::{start_retaining, stop_retaining};
 use crate::event::on_alloc::as_own;
 use crate::process::environment::variable;
 use crate::report::registry::report_value;
+use crate::snapshot::descriptor::out_of_the_way;
 
 /// Starts a small thread that answers requests at a socket, for as long as the program runs.
 /// `about-memory ps` lists all programs with such a socket.

@@ -5,6 +5,8 @@
 
 pub mod read;
 mod bound;
+#[cfg(unix)]
+pub(crate) mod descriptor;
 pub(crate) mod files;
 mod write;
 #[cfg(unix)]

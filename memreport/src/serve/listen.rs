@@ -16,6 +16,7 @@ use super::sys::{self, ClosedInChildren, Interest, Ready};
 use super::work::{Job, Task, Work, text};
 use crate::allocator::declaration::{heap_counters, is_declared, mark_own_thread, tracker};
 use crate::process::resident;
+use crate::snapshot::descriptor::out_of_the_way;
 
 /// The time in which a client must send its request, and then accept each piece of the answer.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -323,7 +324,7 @@ impl Listener {
 
 /// Opens a file for its descriptor alone.
 fn reserve() -> Option<File> {
-    Some(sys::out_of_the_way(File::open("/dev/null").ok()?.into()).into())
+    Some(out_of_the_way(File::open("/dev/null").ok()?.into()).into())
 }
 
 /// Describes the allocator's tracking, or the reason why it does not track.

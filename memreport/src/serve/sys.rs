@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32};
 use std::thread;
 use std::time::Duration;
 
+use crate::snapshot::descriptor::out_of_the_way;
+
 /// Returns the effective user of the program.
 #[must_use]
 pub fn user() -> u32 {
@@ -233,24 +235,6 @@ pub(super) fn block_signals() {
 
 /// The descriptor that a forked child must close, or -1.
 static INHERITED: AtomicI32 = AtomicI32::new(-1);
-
-/// Gives a descriptor a high number, in a preloaded library.
-///
-/// Programs expect the lowest numbers for their own files, and close those that they do not know.
-#[must_use]
-pub fn out_of_the_way(descriptor: OwnedFd) -> OwnedFd {
-    const LEAST: c_int = 700;
-    if !cfg!(memreport_preload) {
-        return descriptor;
-    }
-    // SAFETY: a live descriptor. If the limit is lower, the call fails.
-    let high = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LEAST) };
-    if high < 0 {
-        return descriptor;
-    }
-    // SAFETY: the successful call above made it, and nothing else has it.
-    unsafe { OwnedFd::from_raw_fd(high) }
-}
 
 /// Has forked children close a listener, until it is dropped: before the listener is closed.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
-use crate::serve::out_of_the_way;
+use super::descriptor::out_of_the_way;
 
 /// The start of the name of an incomplete file.
 const INCOMPLETE: &str = "incomplete-";

@@ -124,6 +124,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/report/counted_heap.rs",
     "memreport/src/report/counted_malloc.rs",
     "memreport/src/serve/sys.rs",
+    "memreport/src/snapshot/descriptor.rs",
     "memreport/src/thread.rs",
     "memreport/src/tracker/words.rs",
     "memreport/tests/collections.rs",
