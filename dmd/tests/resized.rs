@@ -1,5 +1,5 @@
-//! Tests that a block is in no sum while its allocator resizes it, which may copy for long.
-#![expect(unsafe_code, reason = "implements an allocator that looks at the sums")]
+//! Tests that a block is in no counter while its allocator resizes it, which may copy for long.
+#![expect(unsafe_code, reason = "implements an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -10,16 +10,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use dmd::{Dump, Options};
 use memreport::{HeapCounters, UsableSize, heap_counters};
 
-/// The system's allocator, which looks at the sums of the heap while it resizes a large block.
+/// The system's allocator. It stores the live bytes of the heap while it resizes a large block.
 struct Watched;
 
-/// The blocks that are looked at, by their least number of bytes.
+/// The least size of a large block, in bytes.
 const LARGE: usize = 1 << 20;
 
-/// The live bytes of the heap during the last call.
+/// The live bytes of the heap during the last resize.
 static LIVE: AtomicU64 = AtomicU64::new(0);
 
-/// The size that cannot be had, in bytes.
+/// A size that the allocator refuses, in bytes.
 const TOO_LARGE: usize = 1 << 40;
 
 // SAFETY: forwards unchanged, or returns null, which any allocator may.
@@ -63,7 +63,7 @@ fn live() -> u64 {
     heap_counters().as_ref().map_or(0, HeapCounters::live_bytes)
 }
 
-/// Returns the bytes that the blocks of a dump with at least `least` bytes have.
+/// Returns the usable bytes of a dump's blocks of at least `least` requested bytes.
 fn in_dump(least: usize) -> usize {
     let snapshot = memreport::snapshot();
     let sizes = Dump::of(&snapshot).expect("DMD is awake").by_requested_size();
@@ -71,7 +71,7 @@ fn in_dump(least: usize) -> usize {
 }
 
 #[test]
-fn a_block_is_in_no_sum_while_it_is_resized() {
+fn a_block_is_in_no_counter_while_it_is_resized() {
     dmd::start(Options::default()).expect("it can start");
     let mut block: Vec<u8> = black_box(Vec::with_capacity(LARGE));
     let usable = in_dump(LARGE) as u64;
@@ -83,11 +83,13 @@ fn a_block_is_in_no_sum_while_it_is_resized() {
     assert_eq!(in_dump(LARGE) as u64, after - LIVE.load(Relaxed), "the new one alone");
 
     // A block that stays as it is counts again.
-    let (before, in_the_dump) = (live(), in_dump(LARGE));
+    let usable = in_dump(LARGE) as u64;
+    let before = live();
     let refused = block.try_reserve_exact(TOO_LARGE);
+    let after = live();
     assert!(refused.is_err());
-    assert_eq!((live(), in_dump(LARGE)), (before, in_the_dump));
-    assert_eq!(before - LIVE.load(Relaxed), in_the_dump as u64);
+    assert_eq!((before - LIVE.load(Relaxed), after), (usable, before));
+    assert_eq!(in_dump(LARGE) as u64, usable);
     drop(black_box(block));
     assert_eq!(in_dump(LARGE), 0);
 }

@@ -152,3 +152,28 @@ fn a_self_contained_dump_is_read_as_the_one_it_was_made_of() {
     let after = below_heading(run(&folder, text.as_bytes(), &["dmd", "out.json.gz"]));
     assert_eq!(after, before);
 }
+
+#[test]
+fn a_scan_that_ends_too_early_leaves_an_older_output_alone() {
+    let folder = Folder::new();
+    let scan = dump("scan", r#"{"req":0,"alloc":"A"}"#).replacen(
+        r#""blockList""#,
+        r#""memreport":{"version":1,"needs":["scannedBlocks"],"scannedBlocks":2},"blockList""#,
+        1,
+    );
+    // One of two blocks, with its address, its requested bytes, its slop and its kind.
+    let cut = [scan.as_bytes(), &[0, 0x80, 0x20, 20, 4, 0]].concat();
+    for name in ["out.json", "out.json.gz"] {
+        folder.write(name, b"older");
+        let said = refusal(&folder, &cut, &["symbolicate", "d.json", "-o", name]);
+        assert!(said.contains("1 of 2 blocks"), "{said}");
+        assert_eq!(fs::read(folder.path(name)).unwrap(), b"older");
+    }
+    let names = fs::read_dir(folder.path(".")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.into_iter().all(|name| !name.starts_with("incomplete")));
+    let whole = [&cut[..], &[0x20, 8, 0, 0]].concat();
+    let output = run(&folder, &whole, &["symbolicate", "d.json", "-o", "out.json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::read_to_string(folder.path("out.json")).unwrap().contains(r#""addr":"1020""#));
+}

@@ -25,7 +25,8 @@ use crate::symbols::{Report, Symboliser};
 /// Writes the dump with symbolicated frames, as JSON, and returns the result of the lookup.
 ///
 /// The blocks of a scan go from the input to the output one by one, so that memory does not grow
-/// with their number. Nothing is written before the JSON of the dump has been read.
+/// with their number, only with the largest of them. Nothing is written before the JSON of the dump
+/// has been read.
 ///
 /// # Errors
 ///
@@ -49,18 +50,29 @@ pub fn symbolicate(
     let scanned = scanned_count(&fields)?;
     let mut separator = '{';
     for (name, value) in &fields.0 {
-        write!(out, "{separator}{}:", json!(name))?;
+        put(out, &format!("{separator}{}:", json!(name)))?;
         separator = ',';
-        match (&**name, scanned) {
-            ("traceTable", _) => write!(out, "{}", raw(&traces)?)?,
-            ("frameTable", _) => write!(out, "{}", raw(&frames)?)?,
-            ("memreport", _) => write!(out, "{}", extension(value, &dump)?)?,
-            ("blockList", Some(count)) => write_blocks(value, count, &mut input, out)?,
-            _ => write!(out, "{value}")?,
-        }
+        let new = match (&**name, scanned) {
+            ("traceTable", _) => raw(&traces)?,
+            ("frameTable", _) => raw(&frames)?,
+            ("memreport", _) => raw(&extension(value, &dump)?)?,
+            ("blockList", Some(count)) => {
+                write_blocks(value, count, &mut input, out)?;
+                continue;
+            }
+            _ => {
+                put(out, value.get())?;
+                continue;
+            }
+        };
+        put(out, new.get())?;
     }
-    write!(out, "}}")?;
+    put(out, "}")?;
     Ok(report)
+}
+
+fn put(out: &mut dyn Write, text: &str) -> Result<(), SymbolicateError> {
+    out.write_all(text.as_bytes()).map_err(SymbolicateError::Write)
 }
 
 /// The reason why a symbolicated dump could not be written.
@@ -94,12 +106,6 @@ impl error::Error for SymbolicateError {
 impl From<ReadError> for SymbolicateError {
     fn from(error: ReadError) -> Self {
         Self::Read(error)
-    }
-}
-
-impl From<io::Error> for SymbolicateError {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
     }
 }
 
@@ -138,6 +144,9 @@ fn scanned_count(fields: &Pairs<&RawValue>) -> Result<Option<u64>, ReadError> {
     Ok(counted.scanned_blocks)
 }
 
+/// The bytes of text that are written at once.
+const PIECE: usize = 64 << 10;
+
 /// Writes the block list of a scan as JSON: each block with the fields of its kind.
 fn write_blocks(
     kinds: &RawValue,
@@ -153,29 +162,31 @@ fn write_blocks(
     };
     let kinds: Vec<String> = kinds.iter().map(fields).collect();
     let mut blocks = Scanned::new(count, input);
-    let mut words = Vec::new();
-    let mut separator = "[\n";
+    let (mut text, mut words) = (String::from("["), Vec::new());
+    let mut separator = "\n";
     while let Some(block) = blocks.next()? {
         blocks.words(&block, &mut words)?;
         let ScannedBlock { address, req, slop, kind, .. } = block;
-        write!(out, "{separator}{{\"req\":{req},\"addr\":\"{address:x}\"")?;
+        text += &format!("{separator}{{\"req\":{req},\"addr\":\"{address:x}\"");
         separator = ",\n";
         if slop != 0 {
-            write!(out, ",\"slop\":{slop}")?;
+            text += &format!(",\"slop\":{slop}");
         }
-        let kind = kinds.get(kind).ok_or_else(|| blocks.damaged())?;
-        out.write_all(kind.as_bytes())?;
+        text += kinds.get(kind).ok_or_else(|| blocks.damaged())?;
         let mut before = ",\"contents\":[";
-        for word in &words {
-            write!(out, "{before}\"{word:x}\"")?;
+        for word in words.drain(..) {
+            text += &format!("{before}\"{word:x}\"");
             before = ",";
+            if text.len() >= PIECE {
+                put(out, &text)?;
+                text.clear();
+            }
         }
-        let ends = if words.is_empty() { "}" } else { "]}" };
-        out.write_all(ends.as_bytes())?;
-        words.clear();
+        let has_words = before == ",";
+        text += if has_words { "]}" } else { "}" };
     }
-    let ends = if count == 0 { "[]" } else { "]" };
-    Ok(out.write_all(ends.as_bytes())?)
+    text += "]";
+    put(out, &text)
 }
 
 fn not_a_dump(error: serde_json::Error) -> ReadError {

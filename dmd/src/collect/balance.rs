@@ -36,8 +36,6 @@ use crate::table::{BLOCKS, has_gaps};
 /// The sums, groups and wrong reports of a collection in progress.
 pub(crate) struct Balance<'c> {
     granule: Granule,
-    /// The plan at the beginning of the collection.
-    plan: WholePlan,
     claim_log: &'c ClaimLog,
     /// The time from which ages are computed, in nanoseconds of the monotonic clock.
     now: u64,
@@ -91,7 +89,6 @@ impl<'c> Balance<'c> {
     ) -> Self {
         Balance {
             granule,
-            plan,
             claim_log,
             now: sys::monotonic(),
             summary: Summary::default(),
@@ -411,9 +408,9 @@ impl<'c> Balance<'c> {
     }
 
     /// Returns why blocks could not be attributed, in sentences.
-    pub(crate) fn attribution_notes(&self) -> Vec<String> {
-        let mut notes = self.origins.notes(self.plan);
-        if self.plan.probability.is_some() && self.has_reached_values {
+    pub(crate) fn attribution_notes(&self, plan: WholePlan) -> Vec<String> {
+        let mut notes = self.origins.notes(plan);
+        if plan.probability.is_some() && self.has_reached_values {
             notes.push(
                 "a profile has a sample of the blocks: what fields with `reachable` lead to is not \
                  reported"

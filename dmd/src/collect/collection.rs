@@ -66,6 +66,8 @@ impl Recording for Collection {
 impl Collection {
     /// Begins a collection, and with it an epoch.
     pub(super) fn begin(granule: Granule) -> Self {
+        // Before the epoch: the dump has the blocks from before it.
+        let plan = plan::whole_plan();
         let mut starts = Starts::new(granule);
         // Epochs are reused: blocks of the next one's last use are moved to an older epoch first.
         BLOCKS.age(granule, epoch().next(), |block| match block {
@@ -76,7 +78,7 @@ impl Collection {
         let watch = HeapWatch::begin();
         let blocks = usize::try_from(watch.at_begin().live_blocks()).unwrap_or(0);
         let claims = ClaimBuffer::new(granule, epoch, blocks, starts);
-        Collection { claims, granule, epoch, plan: plan::whole_plan(), watch }
+        Collection { claims, granule, epoch, plan, watch }
     }
 
     fn into_dump(mut self, ending: Ending<'_>) -> Dump {
@@ -115,7 +117,7 @@ impl Collection {
         };
         let (reports, wrong) = (balance.reports(ending.reporters), balance.wrong_reports());
         let attributed = balance.attributed(&reports);
-        let attribution_notes = balance.attribution_notes();
+        let attribution_notes = balance.attribution_notes(self.plan);
         let sampled = self.plan.probability.map(|_| balance.sampled);
         let contents = Contents {
             groups: balance.groups,
@@ -186,7 +188,7 @@ impl Collection {
         holders: (&'c Holders, &'c Reached),
         notes: &mut Vec<String>,
     ) -> HeapPass<'c> {
-        let pass = || HeapPass::new(self.granule, (self.epoch, self.plan), claim_log, holders);
+        let pass = || HeapPass::new(self.granule, self.epoch, self.plan, claim_log, holders);
         if self.plan.mode != Mode::Scan {
             return pass().over_table();
         }

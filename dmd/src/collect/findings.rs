@@ -27,8 +27,8 @@ use crate::stack::walk::tally::Tally;
 /// A dump describes a moment. It contains each block that was allocated before the collection began
 /// and is still live when it ends, exactly once. Blocks that other threads allocate or free
 /// meanwhile are left out; reports of them are in [`Summary::reported_transient`]. In
-/// [`Mode::Scan`](crate::Mode::Scan) the collection ends at one instant, and a copy of the heap of that instant is
-/// read.
+/// [`Mode::Scan`](crate::Mode::Scan) the collection ends at one instant, and a copy of the heap of
+/// that instant is read.
 #[derive(Debug)]
 pub struct Dump {
     /// The text of `$DMD`.

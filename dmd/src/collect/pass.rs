@@ -81,7 +81,8 @@ struct Attribution {
 impl<'c> HeapPass<'c> {
     pub(super) fn new(
         granule: Granule,
-        (epoch, plan): (Epoch, WholePlan),
+        epoch: Epoch,
+        plan: WholePlan,
         claim_log: &'c ClaimLog,
         (holders, reached): (&'c Holders, &'c Reached),
     ) -> Self {

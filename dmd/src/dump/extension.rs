@@ -38,7 +38,7 @@ pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "reason": dump.moment,
         "notes": notes,
         "unwinder": dump.unwinder,
-        "times": dump.plan.plan.keeps_times(),
+        "times": dump.plan.hooks.keeps_times(),
         "stacks": keys.stacks.len(),
         "walkedStacks": dump.tally.walked,
         "truncatedStacks": dump.tally.truncated,

@@ -358,7 +358,8 @@ mod tests {
         assert_eq!(dump.blocks.at(0).req, BYTES as u64);
         let mut json = Vec::new();
         symbolicate(&*scan, &mut Symboliser::default(), &mut json).expect("a dump");
-        let zeros = json.windows(4).filter(|text| text == b"\"0\",").count();
+        let json = String::from_utf8(json).expect("it is text");
+        let zeros = json.matches("\"0\",").count();
         assert_eq!(zeros, BYTES / 8 - 1, "each but the last");
         let error = crate::read::read(&*text, DEFAULT_LIMIT).expect_err("its JSON is a bomb");
         assert!(matches!(error, ReadError::Bomb(_)), "{error}");

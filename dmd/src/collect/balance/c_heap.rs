@@ -40,9 +40,9 @@ pub(super) struct Requesters {
 
 impl Requesters {
     /// Finds the libraries that allocate for their callers. It takes the linker's lock.
-    pub(super) fn find(WholePlan { plan, .. }: WholePlan) -> Self {
+    pub(super) fn find(WholePlan { hooks, .. }: WholePlan) -> Self {
         let mut for_others = PageList::new();
-        if plan.has_c_heap() {
+        if hooks.has_c_heap() {
             let is_for_others = |module: &Module| {
                 let name = file_name(&module.path);
                 FOR_OTHERS.iter().any(|beginning| name.starts_with(beginning))

@@ -35,7 +35,7 @@ pub(super) struct Origins {
 impl Origins {
     /// Finds the reporters, and reads the symbols of the program if a crate has one. Nothing of it
     /// may happen while blocks are counted.
-    pub(super) fn find(WholePlan { plan, .. }: WholePlan) -> Self {
+    pub(super) fn find(WholePlan { hooks, .. }: WholePlan) -> Self {
         let reporters = origin_reporters();
         let mut scopes = Vec::new();
         let mut crates = Vec::new();
@@ -45,7 +45,7 @@ impl Origins {
                 Origin::Scope(name) => scopes.push((scope_name_number(name), number)),
             }
         }
-        let is_needed = !crates.is_empty() || plan.has_c_heap();
+        let is_needed = !crates.is_empty() || hooks.has_c_heap();
         let code = is_needed.then(|| Code::read(&crates));
         let (stacks, by_stack) = (LocalInterner::new(), PageList::new());
         Origins { reporters, scopes, code, stacks, by_stack }
@@ -105,7 +105,7 @@ impl Origins {
     }
 
     /// Returns why reports are missing or too small, in sentences.
-    pub(super) fn notes(&self, WholePlan { plan, probability, .. }: WholePlan) -> Vec<String> {
+    pub(super) fn notes(&self, WholePlan { hooks, probability, .. }: WholePlan) -> Vec<String> {
         let mut notes = Vec::new();
         let paths = |of_crates: bool| {
             let is_of = |reporter: &&&OriginReporter| {
@@ -124,8 +124,8 @@ impl Origins {
                 "a profile has a sample of the blocks: no report of {}",
                 paths(false)
             ));
-        } else if self.code.is_some() && (!plan.has_stacks() || plan.has_partial_stacks()) {
-            let share = if plan.has_stacks() { "only some" } else { "no" };
+        } else if self.code.is_some() && (!hooks.has_stacks() || hooks.has_partial_stacks()) {
+            let share = if hooks.has_stacks() { "only some" } else { "no" };
             notes.push(format!(
                 "blocks have a crate by their stacks, and DMD takes {share} stacks \
                  (--stacks=full takes all): {} lack blocks",

@@ -61,19 +61,22 @@ pub(crate) fn set_unknown_gap() {
 /// meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WholePlan {
-    pub(crate) plan: Plan,
+    /// What the hooks do.
+    pub(crate) hooks: Plan,
     pub(crate) mode: Mode,
     /// The probability of an inserted block, if blocks are sampled.
     pub(crate) probability: Option<Probability>,
     pub(crate) gap_limit: GapLimit,
 }
 
-/// Returns the plan in force, with what is stored beside it.
+/// Returns the plan in force, with what is stored beside it. If the plan changes at this moment,
+/// parts may be of the former one.
 pub(crate) fn whole_plan() -> WholePlan {
+    let hooks = plan();
     WholePlan {
-        plan: plan(),
+        hooks,
         mode: mode(),
-        probability: sampled_probability(),
+        probability: sampled_probability(hooks),
         gap_limit: gap_limit(),
     }
 }
@@ -228,8 +231,7 @@ pub(crate) fn stop_observing() {
 }
 
 /// Returns the probability of an inserted block, if blocks are sampled.
-fn sampled_probability() -> Option<Probability> {
-    let plan = plan();
+fn sampled_probability(plan: Plan) -> Option<Probability> {
     match observed_rate() {
         rate if plan.is_observed() && !plan.inserts_all() && rate != SamplingRate::EVERY => {
             Some(rate.probability())
