@@ -61,7 +61,7 @@ pub(crate) fn set_unknown_gap() {
 /// meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WholePlan {
-    /// What the hooks do.
+    /// The bits that decide what the hooks do.
     pub(crate) hooks: Plan,
     pub(crate) mode: Mode,
     /// The probability of an inserted block, if blocks are sampled.
