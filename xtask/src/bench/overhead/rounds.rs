@@ -188,7 +188,7 @@ impl Run {
 /// back what nobody uses, and a program that is the first to need more than the one before it would
 /// wait until the host returns it: four times as long as it needs itself.
 fn touch_memory() {
-    const BYTES: usize = 1 << 30;
+    const BYTES: usize = 2 << 30;
     std::hint::black_box(vec![1_u8; BYTES]);
 }
 
