@@ -71,6 +71,15 @@ pub fn symbolicate(
     Ok(report)
 }
 
+/// Writes the text and empties it, if it is long enough.
+fn put_if_long(out: &mut dyn Write, text: &mut String) -> Result<(), SymbolicateError> {
+    if text.len() >= PIECE {
+        put(out, text)?;
+        text.clear();
+    }
+    Ok(())
+}
+
 fn put(out: &mut dyn Write, text: &str) -> Result<(), SymbolicateError> {
     out.write_all(text.as_bytes()).map_err(SymbolicateError::Write)
 }
@@ -177,13 +186,12 @@ fn write_blocks(
         for word in words.drain(..) {
             text += &format!("{before}\"{word:x}\"");
             before = ",";
-            if text.len() >= PIECE {
-                put(out, &text)?;
-                text.clear();
-            }
+            put_if_long(out, &mut text)?;
         }
         let has_words = before == ",";
         text += if has_words { "]}" } else { "}" };
+        // Blocks may lack words.
+        put_if_long(out, &mut text)?;
     }
     text += "]";
     put(out, &text)

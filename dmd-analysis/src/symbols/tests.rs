@@ -199,6 +199,33 @@ fn a_dump_becomes_self_contained_and_keeps_its_fields() {
     assert_eq!(again.unwrap().addresses, 0, "nothing is left to look up");
 }
 
+/// A writer that counts the bytes of the longest piece, and all of them.
+#[derive(Default)]
+struct Longest(usize, usize);
+
+impl io::Write for Longest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        *self = Longest(self.0.max(bytes.len()), self.1 + bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_blocks_of_a_scan_are_written_in_pieces_even_without_words() {
+    const JSON: &str = r#"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},
+        "blockList":[{"req":0}],"memreport":{"version":1,"needs":["scannedBlocks"],
+        "scannedBlocks":9000},"traceTable":{},"frameTable":{}}"#;
+    let scan = [JSON.as_bytes(), &[0], &[32, 20, 4, 0].repeat(9000)].concat();
+    let mut out = Longest::default();
+    super::symbolicate(&*scan, &mut Symboliser::default(), &mut out).expect("a dump");
+    let Longest(longest, all) = out;
+    assert!(longest < 100 << 10 && all > 3 * longest, "{longest} {all}");
+}
+
 /// Returns a new, empty temporary directory.
 fn scratch(name: &str) -> PathBuf {
     let there = std::env::temp_dir().join(format!("dmd-{name}-{}", std::process::id()));
