@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "calls the allocator as containers do")]
 
 use std::alloc::{GlobalAlloc, Layout, alloc, alloc_zeroed, dealloc, realloc};
+use std::ffi::CStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::ptr;
@@ -14,6 +15,10 @@ use dmd::Dump;
 use memreport::{HeapStatistics, MallocSizeOf, Ops, UsableSize, heap_counters, measure};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The environment variable with which the sizes of an allocator's blocks are not prepared, as if
+/// its answers differed from what is computed.
+const UNPREPARED: &CStr = c"UNPREPARED";
 
 /// An allocator that fails while `FAILS` is set.
 #[derive(Debug)]
@@ -61,7 +66,9 @@ unsafe impl<A: UsableSize> UsableSize for Failing<A> {
     }
 
     fn prepare_sizes(&self) -> bool {
-        self.0.prepare_sizes()
+        // SAFETY: no thread changes the environment. The C library's function does not allocate.
+        let is_unprepared = unsafe { !libc::getenv(UNPREPARED.as_ptr()).is_null() };
+        !is_unprepared && self.0.prepare_sizes()
     }
 
     unsafe fn prepared_size(&self, block: *const u8, layout: Layout) -> Option<usize> {

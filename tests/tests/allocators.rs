@@ -16,13 +16,19 @@ fn exercise(program: &str) {
     exercise_as(program, &MODES);
 }
 
+/// Runs a program in these modes, and in the first two also with a query for each size, as if what
+/// is computed differed from the allocator's answers.
 fn exercise_as(program: &str, modes: &[Option<&str>]) {
-    for mode in modes {
+    let computed = modes.iter().map(|mode| (mode, None));
+    let queried = modes.iter().take(2).map(|mode| (mode, Some("1")));
+    for (mode, unprepared) in computed.chain(queried) {
         let mut command = Command::new(program);
         command.env_remove("DMD").envs(mode.map(|mode| ("DMD", mode)));
+        command.env_remove("UNPREPARED").envs(unprepared.map(|value| ("UNPREPARED", value)));
         let ended = command.output().expect("cargo has built it");
         let message = String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success(), "{program} with {mode:?}: {} {message}", ended.status);
+        let run = format!("{program} with {mode:?}, {unprepared:?}");
+        assert!(ended.status.success(), "{run}: {} {message}", ended.status);
     }
 }
 

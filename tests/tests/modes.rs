@@ -224,9 +224,10 @@ fn times_that_are_kept_from_some_time_on_are_freed_with_their_blocks() {
     assert!(before > 0 && after < before + (2 << 20), "{before} bytes of tables, then {after}");
 }
 
-#[test]
-fn a_dump_is_whole_when_the_program_has_used_up_its_memory() {
-    let folder = folder("exhausted");
+/// Runs the subject until it has used up its memory. Returns its dump and its output. The allocator
+/// takes so much memory in advance.
+fn exhausted(name: &str, in_advance: u64) -> (Dump, String) {
+    let folder = folder(name);
     let report = folder.join("heap.json");
     let mut shell = Command::new("sh");
     shell.args([
@@ -236,13 +237,27 @@ fn a_dump_is_whole_when_the_program_has_used_up_its_memory() {
         env!("CARGO_BIN_EXE_modes"),
         "exhausted",
     ]);
+    shell.env("MALLOC_TOP_PAD_", in_advance.to_string());
     let output = shell.arg(&report).env("DMD", "1").output().expect("there is a shell");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    balances(&String::from_utf8_lossy(&output.stdout));
     let dump = read(&dmd::dump::beside(&report));
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    (dump, String::from_utf8(output.stdout).expect("numbers are text"))
+}
+
+#[test]
+fn a_dump_is_whole_when_the_program_has_used_up_its_memory() {
+    let (dump, printed) = exhausted("exhausted", 0);
+    balances(&printed);
     assert_eq!(count(&of_size(&dump, 1024)), 10_000);
     // Most of a gigabyte; the rest is address space for the table.
     let hoarded = count(&of_size(&dump, 1 << 20));
     assert!((400..1000).contains(&hoarded), "{hoarded}");
-    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+#[test]
+fn a_dump_names_what_is_missing_because_memory_was_short() {
+    // What the program frees is the allocator's then, and not the system's.
+    let (dump, _) = exhausted("short", 128 << 20);
+    assert!(dump.notes.iter().any(|note| note.contains("claims were made")), "{:?}", dump.notes);
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use memreport_analysis::read;
 use memreport_analysis::read::Dump;
+use object::{Object as _, ObjectSymbol as _, SymbolKind};
 
 const PROGRAMS: &str = env!("CARGO_BIN_EXE_programs");
 
@@ -134,6 +135,18 @@ fn hooks_find_the_stack_of_a_thread_without_a_lock() {
 #[test]
 fn threads_have_the_smallest_stacks() {
     holds("small-threads", 4, &[]);
+}
+
+/// The C library puts it on the stack of each thread.
+#[test]
+fn static_thread_local_storage_has_1_kib_at_most() {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_workload-dmd")).expect("cargo has built it");
+    let program = object::File::parse(&*program).expect("a program");
+    let is_ours = |name: &str| ["dmd", "memreport"].iter().any(|own| name.contains(own));
+    let variables = program.symbols().filter(|symbol| symbol.kind() == SymbolKind::Tls);
+    let own = variables.filter(|symbol| symbol.name().is_ok_and(is_ours));
+    let bytes: u64 = own.map(|symbol| symbol.size()).sum();
+    assert!((8..=1024).contains(&bytes), "{bytes}");
 }
 
 #[test]

@@ -35,6 +35,24 @@ fn note_of_refused(allocations: u64) -> Option<String> {
     })
 }
 
+/// Returns notes of what is missing because memory was short.
+fn notes_of_shortage(summary: &Summary) -> impl Iterator<Item = String> + use<> {
+    let untracked = BLOCKS.lost();
+    let (unlisted, claims) = (summary.lost_blocks.saturating_sub(untracked), summary.lost_claims);
+    let of_untracked = format!(
+        "memory was short when {untracked} blocks were allocated: those that are live are among \
+         the untracked ones"
+    );
+    let of_unlisted = format!("memory was short for the dump, which lacks {unlisted} blocks");
+    let of_claims = format!(
+        "memory was short when {claims} claims were made: blocks that were reported by them alone \
+         are listed as unreported"
+    );
+    [(untracked, of_untracked), (unlisted, of_unlisted), (claims, of_claims)]
+        .into_iter()
+        .filter_map(|(lost, note)| (lost > 0).then_some(note))
+}
+
 /// Returns the bytes of the tracker's own tables.
 pub(super) fn tracker_bytes(granule: Granule) -> usize {
     mapped_bytes().saturating_sub(BLOCKS.untouched_bytes(granule))
@@ -115,6 +133,7 @@ impl Collection {
             lost_claims: claim_log.lost() + balance.lost(),
             ..balance.summary
         };
+        notes.extend(notes_of_shortage(&summary));
         let (reports, wrong) = (balance.reports(ending.reporters), balance.wrong_reports());
         let attributed = balance.attributed(&reports);
         let attribution_notes = balance.attribution_notes(self.plan);

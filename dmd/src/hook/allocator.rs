@@ -189,12 +189,16 @@ impl<A: UsableSize> Dmd<A> {
     ///
     /// # Safety
     ///
-    /// `address` is a new block of the inner allocator, which has prepared sizes.
+    /// `address` is a new block of the inner allocator, which has prepared sizes. Its alignment is
+    /// at most [`USUAL_ALIGN`].
     #[cold]
     #[inline(never)]
     unsafe fn query_and_insert(&self, address: *mut u8, requested: usize) -> *mut u8 {
-        // SAFETY: a new block. A query needs no layout, since sizes are prepared.
-        let usable = unsafe { self.inner.usable_size(address, Layout::new::<()>()) };
+        // SAFETY: the caller has the size from a layout, and no block is so large that rounding
+        // its size up would overflow.
+        let layout = unsafe { Layout::from_size_align_unchecked(requested, USUAL_ALIGN) };
+        // SAFETY: a new block of this layout, but for the alignment.
+        let usable = unsafe { self.inner.usable_size(address, Self::rounded(layout)) };
         let slot = ThreadSlot::current_or_stopped();
         if slot.counts_before_stop(usable) {
             return address;

@@ -55,10 +55,23 @@ impl<T: Copy> PageList<T> {
         let whole =
             bytes.checked_next_multiple_of(sys::HUGE_PAGE).filter(|_| bytes >= sys::HUGE_PAGE / 4);
         let bytes = whole.unwrap_or(bytes);
-        if let Some(pages) = sys::map_huge(bytes) {
+        if let Some(pages) = sys::map_aligned(bytes, true) {
             (list.pages, list.capacity) = (pages, bytes / size_of::<T>().max(1));
         }
         list
+    }
+
+    /// Makes the pages of the next so many values resident now, instead of when they are written.
+    pub(crate) fn touch(&mut self, values: usize) {
+        let end = self.length.saturating_add(values).min(self.capacity) * size_of::<T>();
+        let first = (self.length * size_of::<T>()).next_multiple_of(sys::PAGE);
+        for page in (first..end).step_by(sys::PAGE) {
+            // SAFETY: the page begins inside the mapping.
+            let place = unsafe { self.pages.add(page) };
+            // SAFETY: the mapping is writable, and the place behind all values. Volatile, since
+            // nobody reads it.
+            unsafe { place.write_volatile(0) };
+        }
     }
 
     /// Appends a value. When memory is short, it counts the value as lost and returns `false`.
@@ -179,6 +192,7 @@ mod tests {
         }
         assert!(list.as_slice().iter().copied().eq(0..COUNT));
         list.truncate(3);
+        list.touch(usize::MAX);
         list.push(7);
         assert_eq!(list.as_mut_slice(), [0, 1, 2, 7]);
     }

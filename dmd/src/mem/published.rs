@@ -5,7 +5,9 @@ use super::sync::{AtomicU32, const_fn};
 
 /// A word that hooks read and others write. A thread that sees a value of it also sees all that its
 /// writer stored before, such as the table that the value is an index of. On x86-64 this costs
-/// nothing: each load acquires, and each store releases.
+/// nothing: each load acquires, and each store releases. It has cache lines of its own, so that no
+/// neighbour's change takes it from the processors that read it.
+#[repr(align(128))]
 pub(crate) struct Published(AtomicU32);
 
 impl Published {

@@ -43,8 +43,8 @@ pub unsafe trait UsableSize: GlobalAlloc {
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator. `layout` is its current layout, or the layout of
-    /// `()` if unknown.
+    /// `block` is a live block of this allocator. `layout` is its current layout, with an alignment
+    /// of 16 instead of a smaller one perhaps, or the layout of `()` if unknown.
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize;
 
     /// Prepares [`prepared_size`](Self::prepared_size), and returns whether it may be called from

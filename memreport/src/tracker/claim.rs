@@ -165,7 +165,7 @@ pub enum AroundBegin {
     Unknown,
     /// There was no block.
     NoBlock,
-    /// The block that started at this address, whose size is known.
+    /// The block that started at this address.
     Start(usize),
 }
 

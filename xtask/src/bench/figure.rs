@@ -86,7 +86,11 @@ impl fmt::Display for Figure {
                     Some(target) => write!(out, "  {target:>6.2} {unit:<2}")?,
                     None => write!(out, "  {:>6} {unit:<2}", "")?,
                 }
-                out.write_str(if self.is_met() { "" } else { "  MISSED" })
+                out.write_str(match target {
+                    _ if !self.is_met() => "  MISSED",
+                    Some(target) if median > target => "  not shown: in the interval",
+                    _ => "",
+                })
             }
         }
     }

@@ -47,6 +47,10 @@ const NO_REGION: Region = Region(u64::MAX);
 /// The number of words of a batch.
 const BATCH: usize = 64;
 
+/// The most words whose pages are made resident before a reporter runs: it may hold a lock of the
+/// program meanwhile.
+const MAX_TOUCHED: usize = 4 << 20;
+
 /// Packed claims in the order in which they were made.
 #[derive(Debug)]
 pub(crate) struct PackedClaims {
@@ -123,10 +127,12 @@ impl ShortClaim {
 impl PackedClaims {
     /// Creates a list with room for so many short claims.
     pub(crate) fn with_room(claims: usize) -> Self {
+        let mut words = PageList::with_capacity(claims);
+        words.touch(claims.min(MAX_TOUCHED));
         PackedClaims {
             batch: [const { Cell::new(0) }; BATCH],
             batched: Cell::new(0),
-            words: RefCell::new(PageList::with_capacity(claims)),
+            words: RefCell::new(words),
             region: Cell::new(NO_REGION),
             lost: Cell::new(0),
         }

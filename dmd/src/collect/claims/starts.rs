@@ -188,17 +188,18 @@ impl Starts {
             }
             // Blocks do not overlap.
             Some((_, AtBegin::Usable(_) | AtBegin::NoBlock)) => AroundBegin::NoBlock,
-            Some((_, AtBegin::Unknown)) => AroundBegin::Unknown,
-            None if self.may_be_in_other(address) => AroundBegin::Unknown,
-            None => AroundBegin::NoBlock,
+            Some((_, AtBegin::Unknown)) | None => self.other_around(address),
         }
     }
 
-    /// Returns whether one of the blocks of other sizes may contain this address.
-    fn may_be_in_other(&self, address: usize) -> bool {
+    /// Returns the block of those of other sizes that contained this address.
+    fn other_around(&self, address: usize) -> AroundBegin {
         let others = self.others.as_slice();
         let before = others.partition_point(|other| other.start <= address);
-        before.checked_sub(1).is_some_and(|last| address < others[last].end)
+        match before.checked_sub(1).map(|last| others[last]) {
+            Some(last) if address < last.end => AroundBegin::Start(last.start),
+            _ => AroundBegin::NoBlock,
+        }
     }
 
     /// Returns the address of the byte for a block, for prefetching; any if there is none.
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "the copy of a region is large")]
-    fn the_block_around_an_address_is_found_if_its_size_has_a_code() {
+    fn the_block_around_an_address_is_found_of_any_size() {
         let mut starts = Starts::new(Granule::OF_32);
         let blocks = [(0x1010, 24), (0x1030, 4056), (0x3000, 5000), (0x9000, 1 << 30)];
         blocks.iter().for_each(|(start, usable)| starts.insert(*start, *usable));
@@ -318,10 +319,10 @@ mod tests {
             (0x1028, AroundBegin::NoBlock),
             (0x1030 + 4055, AroundBegin::Start(0x1030)),
             (0x1030 + 4056, AroundBegin::NoBlock),
-            (0x3000, AroundBegin::Unknown),
-            (0x3000 + 4999, AroundBegin::Unknown),
+            (0x3000, AroundBegin::Start(0x3000)),
+            (0x3000 + 4999, AroundBegin::Start(0x3000)),
             (0x3000 + 5000, AroundBegin::NoBlock),
-            (0x9000 + 5000, AroundBegin::Unknown),
+            (0x9000 + 5000, AroundBegin::Start(0x9000)),
             (0x9000 + (1 << 30), AroundBegin::NoBlock),
         ] {
             assert_eq!(starts.around(address), expected, "{address:x}");

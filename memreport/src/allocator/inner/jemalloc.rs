@@ -4,13 +4,18 @@
 use core::alloc::Layout;
 use core::ffi::CStr;
 use core::ptr;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 use std::alloc::GlobalAlloc;
 
 use tikv_jemallocator::Jemalloc;
 
-use super::size_class::{self, ALIGN};
+use super::size_class::{self, ALIGN, LARGEST, LARGEST_COMPUTED};
 use crate::allocator::statistics::{HeapRest, HeapStatistics};
 use crate::allocator::usable_size::UsableSize;
+
+/// True if the sizes of blocks up to [`LARGEST_COMPUTED`] are known to be those of their classes.
+static HAS_CLASSES: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: a block's usable size is the size of its size class. It keeps that class until it is
 // reallocated, also in place. Size classes of at least 16 bytes are multiples of 16, and blocks of
@@ -18,18 +23,26 @@ use crate::allocator::usable_size::UsableSize;
 unsafe impl UsableSize for Jemalloc {
     const ALIGN: usize = ALIGN;
     const READS_HEADER: bool = false;
-    const LARGEST_PREPARED: usize = size_class::LARGEST;
+    const LARGEST_PREPARED: usize = LARGEST;
 
     #[inline]
-    unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
+    unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
+        // Relaxed: it is set before any other thread may rely on it, or a query answers.
+        let computed = size_class::computed_size(layout).filter(|_| HAS_CLASSES.load(Relaxed));
         // SAFETY: a live block of this allocator, by the caller's contract.
-        unsafe { tikv_jemallocator::usable_size(block) }
+        computed.unwrap_or_else(|| unsafe { tikv_jemallocator::usable_size(block) })
     }
 
     fn prepare_sizes(&self) -> bool {
         // SAFETY: it only computes, and the size is not 0.
         let class_of = |size| Some(unsafe { tikv_jemalloc_sys::nallocx(size, 0) });
-        size_class::agrees(class_of) && [24, 100, 1000, 3584].into_iter().all(agrees_with_block)
+        let agrees = |largest, sizes: [usize; 4]| {
+            size_class::agrees(largest, class_of) && sizes.into_iter().all(agrees_with_block)
+        };
+        let is_prepared = agrees(LARGEST, [24, 100, 1000, LARGEST]);
+        let has_classes = is_prepared && agrees(LARGEST_COMPUTED, [4000, 5000, 16_000, 32_000]);
+        HAS_CLASSES.store(has_classes, Relaxed);
+        is_prepared
     }
 
     #[inline]

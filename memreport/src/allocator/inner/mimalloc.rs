@@ -35,7 +35,8 @@ unsafe impl UsableSize for MiMalloc {
     fn prepare_sizes(&self) -> bool {
         // SAFETY: it only computes.
         let class_of = |size| Some(unsafe { mi_good_size(size) });
-        size_class::agrees(class_of) && [24, 100, 1000, 3584].into_iter().all(agrees_with_block)
+        size_class::agrees(size_class::LARGEST, class_of)
+            && [24, 100, 1000, 3584].into_iter().all(agrees_with_block)
     }
 
     #[inline]

@@ -6,8 +6,9 @@
 //! themselves when a block is freed with its size; in mimalloc it is one if blocks are requested
 //! without an alignment. Size classes up to 128 bytes are multiples of 16; above, each doubling has
 //! four (<https://jemalloc.net/jemalloc.3.html#size_classes>; snmalloc's `ds/sizeclasstable.h`;
-//! mimalloc's `page-queue.c`). Large blocks are queried: from 5.3.1 on, an option of jemalloc
-//! decides how blocks above 32 KiB are rounded; snmalloc rounds those above 64 KiB to powers of
+//! mimalloc's `page-queue.c`). Hooks have the classes of small blocks in a table. Those of blocks
+//! up to 32 KiB are computed apart, for jemalloc. Larger blocks are queried: from 5.3.1 on, an
+//! option of jemalloc decides how they are rounded; snmalloc rounds those above 64 KiB to powers of
 //! two. So are the smallest, which have 8 bytes in jemalloc and mimalloc, and 16 in snmalloc.
 //!
 //! Builds of an allocator can have other classes. So the classes are first compared with its
@@ -27,6 +28,9 @@ const UNIT: usize = 16;
 /// The largest class in the table.
 pub(super) const LARGEST: usize = 3584;
 
+/// The largest class that is computed.
+pub(super) const LARGEST_COMPUTED: usize = 32 << 10;
+
 /// The classes of requests of up to 16, 32, … bytes: seven cache lines.
 static CLASSES: [u16; LARGEST / UNIT] = {
     let mut classes = [0; LARGEST / UNIT];
@@ -40,7 +44,7 @@ static CLASSES: [u16; LARGEST / UNIT] = {
     classes
 };
 
-/// Returns the class of a request of at least [`LEAST`] bytes and at most [`LARGEST`].
+/// Returns the class of a request of at least [`LEAST`] bytes and at most [`LARGEST_COMPUTED`].
 const fn class(size: usize) -> usize {
     let last = size - 1;
     // Classes are multiples of a quarter of the power of two below them, and of a unit.
@@ -64,14 +68,28 @@ pub(super) fn usable_size_from_16(layout: Layout) -> Option<usize> {
     (layout.align() <= ALIGN).then_some(usize::from(usable))
 }
 
-/// Returns whether an allocator has the classes of the table. `class_of` returns the usable size of
-/// its blocks for a request of this size.
-pub(super) fn agrees(class_of: impl Fn(usize) -> Option<usize>) -> bool {
-    (LEAST..=LARGEST).all(|size| {
-        // The least and the largest request of each class.
-        let is_end = class(size) == size || size == LEAST || class(size - 1) < class(size);
-        !is_end || class_of(size) == Some(class(size))
-    })
+/// Returns the same of a block that is too large for the table. Returns `None` above
+/// [`LARGEST_COMPUTED`], and for large alignments.
+#[cfg_attr(not(feature = "jemalloc"), expect(dead_code, reason = "for jemalloc's blocks"))]
+#[inline]
+pub(super) fn computed_size(layout: Layout) -> Option<usize> {
+    let is_computed = layout.size() > LARGEST && layout.size() <= LARGEST_COMPUTED;
+    (is_computed && layout.align() <= ALIGN).then(|| class(layout.size()))
+}
+
+/// Returns whether an allocator has these classes up to `largest`, which is one of them. `class_of`
+/// returns the usable size of its blocks for a request of this size.
+pub(super) fn agrees(largest: usize, class_of: impl Fn(usize) -> Option<usize>) -> bool {
+    let mut least = LEAST;
+    while least <= largest {
+        let class = class(least);
+        // The least and the largest request of the class.
+        if [least, class].into_iter().any(|size| class_of(size) != Some(class)) {
+            return false;
+        }
+        least = class + 1;
+    }
+    true
 }
 
 /// Tests that the sizes from layouts are those of an allocator's queries.
@@ -83,8 +101,10 @@ pub(super) mod tests {
     #[expect(unsafe_code, reason = "asks an allocator about a block")]
     fn assert_equals_query<A: UsableSize>(allocator: &A, block: *mut u8, layout: Layout) {
         assert!(layout.size() < 16 || block.addr() % A::ALIGN == 0, "{block:?} {layout:?}");
-        // SAFETY: a live block of the allocator.
-        let queried = unsafe { allocator.usable_size(block, layout) };
+        // SAFETY: a live block of the allocator, whose layout is unknown to it.
+        let queried = unsafe { allocator.usable_size(block, Layout::new::<()>()) };
+        // SAFETY: a live block of this layout.
+        assert_eq!(unsafe { allocator.usable_size(block, layout) }, queried, "{layout:?}");
         let is_large = layout.size() > LARGEST || layout.align() > ALIGN || layout.size() < LEAST;
         assert_eq!(usable_size(layout), (!is_large).then_some(queried), "{layout:?}");
         let larger = Layout::from_size_align(layout.size().max(16), layout.align());
@@ -100,9 +120,17 @@ pub(super) mod tests {
     #[expect(unsafe_code, reason = "calls an allocator")]
     pub(in crate::allocator) fn sizes_from_layouts_equal_the_query(allocator: &impl UsableSize) {
         assert!(allocator.prepare_sizes());
-        for size in 1..5000 {
+        // Of the larger ones both ends of each class.
+        let is_end = |size: &usize| class(*size) == *size || class(*size - 1) == *size - 1;
+        let larger = (5000..=LARGEST_COMPUTED + 1).filter(is_end);
+        for size in (1..5000).chain(larger) {
             for align in (0..13).map(|bits| 1 << bits) {
                 let layout = Layout::from_size_align(size, align).expect("it fits");
+                // SAFETY: the size is not 0.
+                let zeroed = unsafe { allocator.counted_alloc_zeroed(layout) };
+                assert_equals_query(allocator, zeroed, layout);
+                // SAFETY: a live block of this layout, which is not used after this.
+                unsafe { allocator.counted_dealloc(zeroed, layout) };
                 // SAFETY: the size is not 0.
                 let block = unsafe { allocator.counted_alloc(layout) };
                 assert_equals_query(allocator, block, layout);
@@ -117,6 +145,26 @@ pub(super) mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_allocator_with_another_class_does_not_agree() {
+        assert!(agrees(LARGEST_COMPUTED, |size| Some(class(size))));
+        let mut classes = 0;
+        for wrong in (LEAST..=LARGEST_COMPUTED).filter(|size| class(*size) == *size) {
+            for other in [None, Some(wrong + UNIT)] {
+                let one_differs =
+                    |size| if class(size) == wrong { other } else { Some(class(size)) };
+                assert_eq!(agrees(LARGEST, one_differs), wrong > LARGEST, "{wrong}");
+                assert!(!agrees(LARGEST_COMPUTED, one_differs), "{wrong}");
+            }
+            // The least request of a class is in the one below it.
+            let begins_later =
+                |size| if class(size) == wrong && size < wrong { None } else { Some(class(size)) };
+            assert!(!agrees(LARGEST_COMPUTED, begins_later), "{wrong}");
+            classes += 1;
+        }
+        assert_eq!(classes, 8 + 8 * 4);
     }
 
     #[expect(unsafe_code, reason = "calls an allocator")]

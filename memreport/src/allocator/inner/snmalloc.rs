@@ -25,7 +25,7 @@ unsafe impl UsableSize for SnMalloc {
     }
 
     fn prepare_sizes(&self) -> bool {
-        size_class::agrees(size_of_block)
+        size_class::agrees(size_class::LARGEST, size_of_block)
     }
 
     #[inline]

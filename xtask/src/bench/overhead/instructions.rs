@@ -7,7 +7,8 @@ use std::path::Path;
 use super::programs::Programs;
 use super::rounds::Effort;
 use super::variants::{
-    FULL, IDLE, JEMALLOC_FULL, Kind, MOST_TO_TWO_THREADS, Program, VARIANTS, Variant,
+    DHAT_10, FULL, HEAPSCOPE, IDLE, JEMALLOC_FULL, JEMALLOC_PROFILES, Kind, MOST_TO_TWO_THREADS,
+    Program, SERVO, VARIANTS, Variant,
 };
 use crate::bench::figure::Figure;
 use crate::bench::process;
@@ -36,8 +37,9 @@ const COUNTED_OF_THREAD: u32 = 50_000;
 const WITHOUT_CLOCK: (&str, &str) =
     ("_RJEM_MALLOC_CONF", "experimental_tcache_gc:false,dirty_decay_ms:-1,muzzy_decay_ms:-1");
 
-/// The variants that are counted, and the most instructions that each may add.
-const COUNTED: [(&str, Option<f64>); 16] = [
+/// The variants that are counted, and the most instructions that each may add. heaptrack is not:
+/// its library is preloaded, and valgrind replaces the functions that it wraps.
+const COUNTED: [(&str, Option<f64>); 20] = [
     ("asleep", Some(40.0)),
     ("profile at 512 KiB", Some(70.0)),
     ("no stacks", Some(120.0)),
@@ -47,13 +49,17 @@ const COUNTED: [(&str, Option<f64>); 16] = [
     (IDLE[1], None),
     ("partial stacks", None),
     ("jemalloc: asleep", Some(40.0)),
-    ("jemalloc: profile at 512 KiB", Some(70.0)),
+    (JEMALLOC_PROFILES[0], Some(70.0)),
     ("jemalloc: no stacks", Some(120.0)),
     (JEMALLOC_FULL, Some(1300.0)),
     ("mimalloc: asleep", Some(40.0)),
     ("mimalloc: profile at 512 KiB", Some(70.0)),
     ("mimalloc: no stacks", Some(120.0)),
     ("mimalloc: full stacks", Some(1300.0)),
+    (JEMALLOC_PROFILES[1], None),
+    (HEAPSCOPE, None),
+    (DHAT_10, None),
+    (SERVO, None),
 ];
 
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
@@ -146,7 +152,12 @@ impl Counted {
             command.args(self.program.churn());
             command.args([operations.to_string(), self.threads.to_string()]);
             command.args((self.threads == 1).then_some(LIVE));
-            command.env_remove("DMD").envs([WITHOUT_CLOCK]).envs(self.variable);
+            command.env_remove("DMD").envs([WITHOUT_CLOCK]);
+            if let Some((name, value)) = self.variable {
+                let (of_clock, without_clock) = WITHOUT_CLOCK;
+                let more = if name == of_clock { without_clock } else { "" };
+                command.env(name, [value, more].join(if more.is_empty() { "" } else { "," }));
+            }
         })
     }
 }

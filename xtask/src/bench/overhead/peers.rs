@@ -2,7 +2,9 @@
 //! the same rounds.
 
 use super::rounds::OfVariant;
-use super::variants::{DHAT_ALL, FULL, HEAPSCOPE, HEAPTRACK, IDLE, JEMALLOC_FULL, SERVO, Work};
+use super::variants::{
+    DHAT_ALL, FULL, HEAPSCOPE, HEAPTRACK, IDLE, JEMALLOC_FULL, JEMALLOC_PROFILES, SERVO, Work,
+};
 use crate::bench::figure::Figure;
 
 /// The peers, and the largest fraction of their cost that DMD may have.
@@ -21,20 +23,29 @@ pub(crate) fn figures(work: &Work, times: &[OfVariant]) -> Vec<Figure> {
             let (Some(own), Some(peer_times)) = (of(own), of(peer)) else { continue };
             let by_wall = work.is_wall || peer == HEAPTRACK;
             let name = format!("{build}, added / {short}");
-            figures.push(compared(name, (own, peer_times), by_wall).at_most(target, "x"));
+            figures.push(compared(name, (own, peer_times), by_wall, parts).at_most(target, "x"));
         }
     }
     for (own, idle) in FULL.into_iter().chain([JEMALLOC_FULL]).zip(IDLE) {
         let (Some(own), Some(idle_times)) = (of(own), of(idle)) else { continue };
         let name = format!("{}, added / idle", own.variant.name);
-        figures.push(compared(name, (own, idle_times), work.is_wall));
+        figures.push(compared(name, (own, idle_times), work.is_wall, parts));
+    }
+    if let [Some(own), Some(peer)] = JEMALLOC_PROFILES.map(of) {
+        let name = "jemalloc: profile / its profiler".to_owned();
+        figures.push(compared(name, (own, peer), work.is_wall, ratios));
     }
     figures
 }
 
-fn compared(name: String, (own, other): (&OfVariant, &OfVariant), by_wall: bool) -> Figure {
+fn compared(
+    name: String,
+    (own, other): (&OfVariant, &OfVariant),
+    by_wall: bool,
+    compare: impl Fn(&[f64], &[f64]) -> Vec<f64>,
+) -> Figure {
     match (own.ratios(by_wall), other.ratios(by_wall)) {
-        (Ok(own), Ok(other)) => Figure::new(name, parts(&own, &other)),
+        (Ok(own), Ok(other)) => Figure::new(name, compare(&own, &other)),
         (Err(why), _) | (_, Err(why)) => Figure::not_run(name, why),
     }
 }
@@ -42,6 +53,11 @@ fn compared(name: String, (own, other): (&OfVariant, &OfVariant), by_wall: bool)
 /// Returns the time that DMD adds, as a fraction of the time that the peer adds.
 fn parts(own: &[f64], peer: &[f64]) -> Vec<f64> {
     own.iter().zip(peer).map(|(own, peer)| (own - 1.0) / (peer - 1.0)).collect()
+}
+
+/// Returns the time with DMD, as a fraction of the time with the peer, each relative to its base.
+fn ratios(own: &[f64], peer: &[f64]) -> Vec<f64> {
+    own.iter().zip(peer).map(|(own, peer)| own / peer).collect()
 }
 
 #[cfg(test)]

@@ -138,6 +138,10 @@ pub(crate) const HEAPTRACK: &str = "heaptrack, recording (wall) *";
 pub(crate) const DHAT_ALL: &str = "dhat, all frames *";
 pub(crate) const HEAPSCOPE: &str = "heapscope, frame pointers *";
 pub(crate) const SERVO: &str = "servo-allocator *";
+pub(crate) const DHAT_10: &str = "dhat, 10 frames *";
+/// DMD's profile over jemalloc, and jemalloc's own.
+pub(crate) const JEMALLOC_PROFILES: [&str; 2] =
+    ["jemalloc: profile at 512 KiB", "jemalloc's profiler at 512 KiB"];
 
 const PROFILE: Option<&str> = Some("--mode=profile --sample-bytes=524288");
 const NO_STACKS: Option<&str> = Some("--stacks=none");
@@ -157,12 +161,12 @@ pub(crate) const VARIANTS: [Variant; 27] = [
     peer(IDLE[0], Program::Idle(900), None, Size::Fine),
     peer(IDLE[1], Program::Idle(1250), None, Size::Fine),
     on(Program::DmdJemalloc, "jemalloc: asleep", None, Some(1.05)),
-    on(Program::DmdJemalloc, "jemalloc: profile at 512 KiB", PROFILE, Some(1.14)),
+    on(Program::DmdJemalloc, JEMALLOC_PROFILES[0], PROFILE, Some(1.14)),
     on(Program::DmdJemalloc, "jemalloc: no stacks", NO_STACKS, Some(1.4)),
     on(Program::DmdJemalloc, JEMALLOC_FULL, FULL_STACKS, Some(2.2)),
     peer(IDLE[2], Program::IdleJemalloc(1250), None, Size::Fine),
     peer(
-        "jemalloc's profiler at 512 KiB",
+        JEMALLOC_PROFILES[1],
         Program::JemallocProfiler,
         Some(("_RJEM_MALLOC_CONF", "prof:true,prof_active:true,lg_prof_sample:19")),
         Size::Fine,
@@ -180,7 +184,7 @@ pub(crate) const VARIANTS: [Variant; 27] = [
     peer("jemalloc alone", Program::Jemalloc, None, Size::All),
     peer("mimalloc alone", Program::Mimalloc, None, Size::All),
     peer(HEAPTRACK, Program::Heaptrack, None, Size::Tenth),
-    peer("dhat, 10 frames *", Program::Dhat, None, Size::Tenth),
+    peer(DHAT_10, Program::Dhat, None, Size::Tenth),
     peer(DHAT_ALL, Program::Dhat, Some(("DHAT_FRAMES", "all")), Size::Tenth),
     peer(SERVO, Program::Servo, None, Size::Tenth),
     peer(HEAPSCOPE, Program::Heapscope, None, Size::Tenth),
