@@ -13,8 +13,8 @@ const COUNTERS: usize = if cfg!(loom) {
     1 << 16
 };
 
-/// A factor of `MurmurHash3` (`fmix64`): the highest bits of its multiples differ also where addresses
-/// are multiples of a large power of two, as those of a size class of jemalloc are.
+/// A factor of `MurmurHash3` (`fmix64`). The highest bits of its multiples differ also where
+/// addresses are multiples of a large power of two, as those of a size class of jemalloc are.
 const FACTOR: u64 = 0xff51_afd7_ed55_8ccd;
 
 /// The count of blocks that a counter cannot tell apart from more. It stays there.
