@@ -56,7 +56,7 @@ pub(crate) use system::{
 };
 #[cfg(not(loom))]
 pub(crate) use ticks::{TickClock, ticks};
-pub(crate) use words::{Comparison, is_readable, opaque, read_word_checked, word_at};
+pub(crate) use words::{Comparison, is_readable, opaque, predicted, read_word_checked, word_at};
 pub(crate) use words::{return_address_beside, return_address_from, word_beside, word_from};
 
 /// True if loaded modules have unwind information that the tracker reads.

@@ -180,9 +180,42 @@ pub(crate) fn opaque(address: *mut u8) -> *mut u8 {
     address
 }
 
+/// Returns `prediction` if it is `word`, and `None` otherwise. The processor goes on with it before it
+/// has `word`: it predicts the branch, which alone waits for that.
+#[inline(always)]
+pub(crate) fn predicted(word: usize, prediction: usize) -> Option<usize> {
+    // Before the comparison, after which the compiler may take one word for the other.
+    let same = unknown(prediction);
+    (word == prediction).then_some(same)
+}
+
+/// Returns the word, which the compiler does not see to be the same. It does not move this, either.
+#[inline(always)]
+fn unknown(word: usize) -> usize {
+    #[cfg(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let same: usize;
+        // SAFETY: no instruction, and the register keeps its value.
+        unsafe {
+            std::arch::asm!("/* {} */", inout(reg) word => same,
+                options(nomem, nostack, preserves_flags));
+        }
+        same
+    }
+    #[cfg(not(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    word
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrong_prediction_is_none() {
+        for (word, prediction, expected) in [(7, 7, Some(7)), (7, 8, None), (0, usize::MAX, None)] {
+            assert_eq!(predicted(word, prediction), expected);
+        }
+    }
 
     #[test]
     fn equal_words_do_not_differ() {

@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::hint::select_unpredictable;
 
 use super::cfi;
-use super::last::{Frame, LastStack, MAX_FRAMES, OWN_FRAMES, Progress, Reuse};
+use super::last::{
+    Caller, Frame, LastStack, MAX_FRAMES, OWN_FRAMES, Progress, Reuse, address_of_frame_pointer,
+};
 use super::memory::Memory;
 use super::registers::Registers;
 use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
@@ -61,9 +63,9 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack) -> End 
         return walk_rest(Progress::begin(start, last), own);
     };
     let memory = Memory::new(own, start.stack_pointer, &last.copied);
-    let step = move |slot: &Cell<Frame>, registers: Registers, unchanged: usize| {
+    let step = move |slot: &Cell<Frame>, registers: Registers, next: &Cell<Frame>| {
         let rule = rules.before(registers.instruction)?;
-        replace(slot, registers, rule, memory, unchanged)
+        replace_in_place(slot, registers, rule, memory, next)
     };
     let has_caller = |registers| has_caller(registers, own, last);
     match last.retrace(start, step, has_caller) {
@@ -216,14 +218,68 @@ fn replace(
     memory: Memory<'_>,
     unchanged: usize,
 ) -> Option<Registers> {
-    let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
-    let is_saved = rule.saved != WORD;
-    let saved_at = memory.saved_at(registers.stack_pointer, cfa, rule.saved)?;
-    // Stored before the caller's registers are read, which take their place.
-    slot.set(Frame { registers, saved: select_unpredictable(is_saved, saved_at, unchanged) });
-    let (instruction, saved) = (sys::word_from::<BELOW>(cfa), sys::word_at(saved_at));
-    let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
-    Some(Registers { stack_pointer: cfa, instruction, frame_pointer })
+    let saved_at = SavedAt::by_rule(registers, rule, memory)?;
+    Some(saved_at.store_and_read(slot, registers, unchanged))
+}
+
+/// Does the same in a walk over the last stack, where `next` is the slot of the caller.
+///
+/// The caller probably lies where the frame in its slot did. So the processor reads its return
+/// address before it has looked up the rule that leads there: otherwise each of these look-ups
+/// would wait for the one before.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn replace_in_place(
+    slot: &Cell<Frame>,
+    registers: Registers,
+    rule: PlainRule,
+    memory: Memory<'_>,
+    next: &Cell<Frame>,
+) -> Option<Caller> {
+    let unchanged = address_of_frame_pointer(next);
+    let saved_at = SavedAt::by_rule(registers, rule, memory)?;
+    let known = next.get().registers.stack_pointer;
+    let Some(cfa) = sys::predicted(saved_at.cfa, known) else {
+        return Some(Caller::Elsewhere(saved_at.store_and_read(slot, registers, unchanged)));
+    };
+    let saved_at = SavedAt { cfa, ..saved_at };
+    Some(Caller::InPlace(saved_at.store_and_read(slot, registers, unchanged)))
+}
+
+/// The places where a frame's plain rule says that its caller's registers are saved.
+#[derive(Clone, Copy)]
+struct SavedAt {
+    cfa: usize,
+    frame_pointer: usize,
+    /// False if the frame pointer is in its register.
+    is_saved: bool,
+}
+
+impl SavedAt {
+    /// Returns the places; `None` if the rule does not lead up the stack.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn by_rule(registers: Registers, rule: PlainRule, memory: Memory<'_>) -> Option<Self> {
+        let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
+        let frame_pointer = memory.saved_at(registers.stack_pointer, cfa, rule.saved)?;
+        Some(SavedAt { cfa, frame_pointer, is_saved: rule.saved != WORD })
+    }
+
+    /// Stores the frame, and reads its caller's registers.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn store_and_read(
+        self,
+        slot: &Cell<Frame>,
+        registers: Registers,
+        unchanged: usize,
+    ) -> Registers {
+        let SavedAt { cfa, frame_pointer: saved_at, is_saved } = self;
+        // Stored before the caller's registers are read, which take their place.
+        slot.set(Frame { registers, saved: select_unpredictable(is_saved, saved_at, unchanged) });
+        // Selected without a branch, which would be mispredicted too often. If nothing was saved,
+        // the return address is read twice.
+        let (instruction, saved) = (sys::word_from::<BELOW>(cfa), sys::word_at(saved_at));
+        let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
+        Registers { stack_pointer: cfa, instruction, frame_pointer }
+    }
 }
 
 /// Walks one frame on the slow path: rules that are not plain, permanent and cached, and other
@@ -287,12 +343,12 @@ fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
 }
 
 /// A caller that the slow path found, and the readable memory there.
-struct Caller<'thread> {
+struct FoundCaller<'thread> {
     registers: Registers,
     memory: Memory<'thread>,
 }
 
-impl<'thread> Caller<'thread> {
+impl<'thread> FoundCaller<'thread> {
     fn position(self, is_interrupted: bool) -> (Position, Memory<'thread>) {
         (Position { registers: self.registers, is_interrupted }, self.memory)
     }
@@ -303,7 +359,7 @@ fn caller_on_any_stack(
     registers: Registers,
     rule: PlainRule,
     memory: Memory<'_>,
-) -> Option<Caller<'_>> {
+) -> Option<FoundCaller<'_>> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
     let memory = memory.advance(registers.stack_pointer, cfa)?;
     let frame_pointer = match rule.saved {
@@ -312,7 +368,7 @@ fn caller_on_any_stack(
     };
     let instruction = memory.word(cfa.wrapping_sub(WORD))?;
     let registers = Registers { stack_pointer: cfa, instruction, frame_pointer };
-    Some(Caller { registers, memory })
+    Some(FoundCaller { registers, memory })
 }
 
 /// Returns the caller by an indirect rule.
@@ -322,7 +378,7 @@ fn caller_by_indirect_rule(
     address: impl Fn(isize) -> usize,
     cfa: isize,
     saved_at: SavedOffsets,
-) -> Option<Caller<'_>> {
+) -> Option<FoundCaller<'_>> {
     let from = registers.stack_pointer;
     let read = |distance: isize| {
         let address = address(distance);
@@ -343,7 +399,7 @@ fn caller_by_indirect_rule(
         None => memory.word(cfa.wrapping_sub(WORD))?,
     };
     let registers = Registers { stack_pointer: cfa, instruction, frame_pointer };
-    Some(Caller { registers, memory })
+    Some(FoundCaller { registers, memory })
 }
 
 #[inline(always)]

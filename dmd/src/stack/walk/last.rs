@@ -18,6 +18,7 @@ mod tests;
 
 pub(crate) use self::frame::Frame;
 pub(crate) use self::progress::{Progress, Reuse};
+pub(crate) use self::retrace::Caller;
 use super::memory::CopiedWords;
 use super::registers::Registers;
 use crate::mem::lazy_slice::Zeroed;
@@ -78,7 +79,7 @@ const EMPTY_FRAME: Frame = Frame {
     saved: Frame::UNCHANGED,
 };
 
-fn address_of_frame_pointer(frame: &Cell<Frame>) -> usize {
+pub(crate) fn address_of_frame_pointer(frame: &Cell<Frame>) -> usize {
     frame.as_ptr().expose_provenance() + std::mem::offset_of!(Frame, registers.frame_pointer)
 }
 

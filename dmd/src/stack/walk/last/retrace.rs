@@ -3,12 +3,20 @@
 use std::cell::Cell;
 
 use super::progress::Progress;
-use super::{Frame, LastStack, address_of_frame_pointer, compare, verified};
+use super::{Frame, LastStack, compare, verified};
 use crate::stack::walk::frames::End;
 use crate::stack::walk::registers::Registers;
 
 /// The number of frames that are compared one by one before the rest are compared in eights.
 const FEW: u32 = 2;
+
+/// The registers of a frame's caller, and whether its stack pointer is that of the frame in its slot
+/// of the last stack.
+#[derive(Clone, Copy)]
+pub(crate) enum Caller {
+    InPlace(Registers),
+    Elsewhere(Registers),
+}
 
 /// Returns these frames up to the outermost unchanged one.
 // Not inlined: in a function of its own, all values are in registers.
@@ -29,9 +37,9 @@ impl LastStack {
     /// the caller. So the frames are the same as without a last stack, however this stack came to
     /// be: after `longjmp`, a panic, or a change of stacks.
     ///
-    /// A frame pointer that was not saved is compared with the entry of the outer frame, whose
-    /// address `step` takes. It stores the frame in the slot. A caller with a return address of 0
-    /// has no step.
+    /// A frame pointer that was not saved is compared with the entry of the outer frame, the one in
+    /// the slot that `step` takes last. It stores the frame in the first slot. A caller with a
+    /// return address of 0 has no step.
     ///
     /// The words lie above the hook's stack pointer, on the thread's own stack: stacks that have
     /// left it are not walked over. So they are mapped.
@@ -39,7 +47,7 @@ impl LastStack {
     pub(crate) fn retrace(
         &self,
         here: Registers,
-        step: impl Fn(&Cell<Frame>, Registers, usize) -> Option<Registers>,
+        step: impl Fn(&Cell<Frame>, Registers, &Cell<Frame>) -> Option<Caller>,
         has_caller: impl Fn(Registers) -> bool,
     ) -> Option<Progress<'_>> {
         // Where an opaque frame is, the way over the last stack ends.
@@ -87,16 +95,15 @@ impl LastStack {
             loop {
                 let Some(next) = outer.next_back() else { break 'walk };
                 let registers = Registers { stack_pointer, frame_pointer, instruction };
-                let Some(caller) = step(slot, registers, address_of_frame_pointer(next)) else {
-                    break 'walk;
-                };
+                let Some(caller) = step(slot, registers, next) else { break 'walk };
                 changed = Some(slot);
                 slot = next;
-                Registers { stack_pointer, frame_pointer, instruction } = caller;
-                let known = slot.get().registers;
-                if known.stack_pointer != stack_pointer {
+                let (Caller::InPlace(registers) | Caller::Elsewhere(registers)) = caller;
+                Registers { stack_pointer, frame_pointer, instruction } = registers;
+                if matches!(caller, Caller::Elsewhere(_)) {
                     break 'walk;
                 }
+                let known = slot.get().registers;
                 if known.instruction == instruction && known.frame_pointer == frame_pointer {
                     break;
                 }

@@ -260,10 +260,11 @@ fn retrace(stack: &Stack, last: &LastStack) -> (usize, bool) {
         let caller = Registers { frame_pointer, ..stack.frame(outer, code, false).registers };
         Some((saved, caller))
     };
-    let replace = |slot: &Cell<Frame>, registers: Registers, unchanged: usize| {
-        let (saved, caller) = step(registers, unchanged)?;
+    let replace = |slot: &Cell<Frame>, registers: Registers, next: &Cell<Frame>| {
+        let (saved, caller) = step(registers, address_of_frame_pointer(next))?;
         slot.set(Frame { registers, saved });
-        Some(caller)
+        let is_in_place = next.get().registers.stack_pointer == caller.stack_pointer;
+        Some(if is_in_place { Caller::InPlace(caller) } else { Caller::Elsewhere(caller) })
     };
     let to_caller =
         |from| step(from, Frame::UNCHANGED).filter(|(_, caller)| caller.instruction != 0);
@@ -390,7 +391,7 @@ fn a_walk_over_a_stack_that_is_not_the_threads_own_does_not_begin() {
     let stack = Stack::new(&[10, 20, 0]);
     retrace(&stack, &last);
     last.own.set(0);
-    let no_step = |_: &Cell<Frame>, _, _| None;
+    let no_step = |_: &Cell<Frame>, _, _: &Cell<Frame>| None;
     let here = stack.frame(0, 1, false).registers;
     let progress = last.retrace(here, no_step, |_| false);
     assert!(progress.is_some_and(|progress| progress.registers == here));
