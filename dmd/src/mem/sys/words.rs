@@ -180,8 +180,8 @@ pub(crate) fn opaque(address: *mut u8) -> *mut u8 {
     address
 }
 
-/// Returns `prediction` if it is `word`, and `None` otherwise. The processor goes on with it before it
-/// has `word`: it predicts the branch, which alone waits for that.
+/// Returns `prediction` if it is `word`, and `None` otherwise. The processor goes on with it before
+/// it has `word`: it predicts the branch, which alone waits for that.
 #[inline(always)]
 pub(crate) fn predicted(word: usize, prediction: usize) -> Option<usize> {
     // Before the comparison, after which the compiler may take one word for the other.

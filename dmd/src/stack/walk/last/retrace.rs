@@ -10,8 +10,8 @@ use crate::stack::walk::registers::Registers;
 /// The number of frames that are compared one by one before the rest are compared in eights.
 const FEW: u32 = 2;
 
-/// The registers of a frame's caller, and whether its stack pointer is that of the frame in its slot
-/// of the last stack.
+/// The registers of a frame's caller, and whether it lies where the frame in its slot of the last
+/// stack did.
 #[derive(Clone, Copy)]
 pub(crate) enum Caller {
     InPlace(Registers),
