@@ -91,14 +91,17 @@ impl<T: Copy> PageList<T> {
     /// Appends all of these values or none. When memory is short, it counts one as lost and returns
     /// `false`.
     pub(crate) fn push_all(&mut self, values: &[T]) -> bool {
+        if values.is_empty() {
+            // A list without a mapping has no place, not even for none.
+            return true;
+        }
         while self.capacity - self.length < values.len() {
             if self.grow().is_none() {
                 self.lost += 1;
                 return false;
             }
         }
-        // SAFETY: `length` is at most `capacity`, so the place lies inside the mapping, or at its
-        // end if there are no values.
+        // SAFETY: there is room for a value, so the place lies inside the mapping.
         let place = unsafe { self.pages.cast::<T>().add(self.length) };
         // SAFETY: there is room for all values, and no reference into the mapping exists.
         unsafe { place.as_ptr().copy_from_nonoverlapping(values.as_ptr(), values.len()) };
@@ -202,6 +205,7 @@ mod tests {
         let mut list = PageList::new();
         let is_pushed = shortage::run(|| [list.push(1_u64), list.push_all(&[2, 3])]);
         assert_eq!((is_pushed, list.lost), ([false, false], 2));
+        assert!(list.push_all(&[]), "also of a list without a mapping");
         assert!(list.push_all(&[4, 5]) && list.push_all(&[]));
         assert_eq!((list.as_slice(), list.lost), (&[4, 5][..], 2));
         // All that fit into its pages, and none of those that do not.
