@@ -152,6 +152,8 @@ impl Counted {
             command.args(self.program.churn());
             command.args([operations.to_string(), self.threads.to_string()]);
             command.args((self.threads == 1).then_some(LIVE));
+            // dhat writes a file where it runs.
+            command.current_dir(std::env::temp_dir());
             command.env_remove("DMD").envs([WITHOUT_CLOCK]);
             if let Some((name, value)) = self.variable {
                 let (of_clock, without_clock) = WITHOUT_CLOCK;
