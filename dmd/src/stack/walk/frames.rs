@@ -186,15 +186,8 @@ fn caller(
     memory: Memory<'_>,
     unchanged: usize,
 ) -> Option<PlainStep> {
-    let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
-    let is_saved = rule.saved != WORD;
-    let saved_at = memory.saved_at(registers.stack_pointer, cfa, rule.saved)?;
-    // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
-    // return address is read twice.
-    let (instruction, saved) = (sys::word_from::<BELOW>(cfa), sys::word_at(saved_at));
-    let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
-    let saved = select_unpredictable(is_saved, saved_at, unchanged);
-    Some(PlainStep { saved, caller: Registers { stack_pointer: cfa, instruction, frame_pointer } })
+    let saved_at = SavedAt::by_rule(registers, rule, memory)?;
+    Some(PlainStep { saved: saved_at.address_or(unchanged), caller: saved_at.read(registers) })
 }
 
 /// Returns whether a frame has a caller by a plain rule. It is on the thread's own stack.
@@ -271,11 +264,23 @@ impl SavedAt {
         registers: Registers,
         unchanged: usize,
     ) -> Registers {
-        let SavedAt { cfa, frame_pointer: saved_at, is_saved } = self;
         // Stored before the caller's registers are read, which take their place.
-        slot.set(Frame { registers, saved: select_unpredictable(is_saved, saved_at, unchanged) });
-        // Selected without a branch, which would be mispredicted too often. If nothing was saved,
-        // the return address is read twice.
+        slot.set(Frame { registers, saved: self.address_or(unchanged) });
+        self.read(registers)
+    }
+
+    /// Returns the address of the caller's saved frame pointer, or `unchanged` if it was not saved.
+    // Selected without a branch, which would be mispredicted too often, as in `read`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn address_or(self, unchanged: usize) -> usize {
+        select_unpredictable(self.is_saved, self.frame_pointer, unchanged)
+    }
+
+    /// Reads the caller's registers. If no frame pointer was saved, the return address is read
+    /// twice.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn read(self, registers: Registers) -> Registers {
+        let SavedAt { cfa, frame_pointer: saved_at, is_saved } = self;
         let (instruction, saved) = (sys::word_from::<BELOW>(cfa), sys::word_at(saved_at));
         let frame_pointer = select_unpredictable(is_saved, saved, registers.frame_pointer);
         Registers { stack_pointer: cfa, instruction, frame_pointer }

@@ -157,8 +157,8 @@ impl Counted {
             command.env_remove("DMD").envs([WITHOUT_CLOCK]);
             if let Some((name, value)) = self.variable {
                 let (of_clock, without_clock) = WITHOUT_CLOCK;
-                let more = if name == of_clock { without_clock } else { "" };
-                command.env(name, [value, more].join(if more.is_empty() { "" } else { "," }));
+                let both = format!("{value},{without_clock}");
+                command.env(name, if name == of_clock { &both } else { value });
             }
         })
     }
