@@ -17,7 +17,7 @@ mod unpack;
 mod wire;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 pub use block::list::{BlockList, Blocks};
@@ -32,7 +32,8 @@ use scan::block_words::FileWords;
 pub(crate) use scan::block_words::InOrder;
 pub use scan::contents::Contents;
 pub(crate) use scan::contents::ContentsTable;
-use scan::scanned::{self, Kept};
+use scan::kept::Kept;
+use scan::scanned;
 pub use stack_frame::{FrameRegister, StackFrame};
 pub use unpack::DEFAULT_LIMIT;
 pub(crate) use unpack::{Unpacked, Unpacker};
@@ -77,6 +78,25 @@ pub fn read_with_file(input: impl Read, file: File, limit: u64) -> Result<Dump, 
         _ => Kept::InMemory,
     };
     wire::parse(&json, &mut input, kept)
+}
+
+/// Reads a dump as [`read`] does, of a file that is compressed or cannot be read twice, as a pipe.
+/// Where a scan's blocks have more than 64 MiB of words, these are copied to the file that `copy`
+/// makes: an empty one, to be read and written. They are read from there when they are wanted. If
+/// it makes none, they stay in memory.
+///
+/// # Errors
+///
+/// The same as those of [`read`], and [`ReadError::Copy`] if the file cannot be written, as on a
+/// full disk.
+pub fn read_with_copy(
+    input: impl Read,
+    copy: &mut dyn FnMut() -> io::Result<File>,
+    limit: u64,
+) -> Result<Dump, ReadError> {
+    let mut input = Unpacked::open(input)?;
+    let json = input.json(limit)?;
+    wire::parse(&json, &mut input, Kept::WordsInCopy(copy))
 }
 
 /// Reads a dump as [`read`] does, for questions about amounts alone: blocks of a scan that have the

@@ -8,6 +8,8 @@ use std::{error, fmt, io};
 pub enum ReadError {
     /// The file could not be read.
     Io(io::Error),
+    /// The words of a large scan could not be copied to a file.
+    Copy(io::Error),
     /// The gzip data is damaged or cut.
     Gzip(io::Error),
     /// The dump unpacks to much more than its size.
@@ -95,6 +97,12 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => write!(f, "cannot read the dump: {error}"),
+            Self::Copy(error) => {
+                write!(
+                    f,
+                    "cannot copy the contents of blocks to a temporary file: {error}; let TMPDIR name a folder with more room, or unpack the dump first"
+                )
+            }
             Self::Gzip(error) => {
                 write!(
                     f,
@@ -126,12 +134,10 @@ impl fmt::Display for ReadError {
                  which ends in .dmd.json or .dmd.json.gz",
             ),
             Self::Version(found) => write!(f, "DMD dump of version {found}; only 5 is known"),
-            Self::Mode(found) => {
-                write!(
-                    f,
-                    "DMD dump of mode `{found}`; only live, dark-matter, cumulative and scan are known"
-                )
-            }
+            Self::Mode(found) => write!(
+                f,
+                "DMD dump of mode `{found}`; only live, dark-matter, cumulative and scan are known"
+            ),
             Self::BlockWithoutReq { .. }
             | Self::BadAddress { .. }
             | Self::CutBlocks { .. }
@@ -155,7 +161,7 @@ impl fmt::Display for ReadError {
 impl error::Error for ReadError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Io(error) | Self::Gzip(error) => Some(error),
+            Self::Io(error) | Self::Copy(error) | Self::Gzip(error) => Some(error),
             Self::Json(error) => Some(error),
             _ => None,
         }
@@ -173,6 +179,7 @@ mod tests {
         let json = serde_json::from_str::<u8>("x").expect_err("it is no number");
         for (error, expected) in [
             (ReadError::Io(of_system()), true),
+            (ReadError::Copy(of_system()), true),
             (ReadError::Gzip(of_system()), true),
             (ReadError::Json(json), true),
             (ReadError::TooLarge(5), false),

@@ -2,4 +2,5 @@
 
 pub(crate) mod block_words;
 pub(crate) mod contents;
+pub(crate) mod kept;
 pub(crate) mod scanned;

@@ -15,7 +15,7 @@ use super::error::ReadError;
 use super::input::Input;
 use super::keys::Keys;
 use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol};
-use super::scan::scanned::{self, Kept};
+use super::scan::kept::{self, Kept};
 use extension::WireExtension;
 use tables::{FrameTableSeed, TraceTableSeed};
 
@@ -23,7 +23,11 @@ use tables::{FrameTableSeed, TraceTableSeed};
 const KNOWN_FEATURES: [&str; 1] = ["scannedBlocks"];
 
 /// Reads a dump from its JSON, and from the blocks of a scan that follow it.
-pub(crate) fn parse(json: &[u8], blocks: &mut impl Input, kept: Kept) -> Result<Dump, ReadError> {
+pub(crate) fn parse(
+    json: &[u8],
+    blocks: &mut impl Input,
+    kept: Kept<'_>,
+) -> Result<Dump, ReadError> {
     if json.is_empty() {
         return Err(match blocks.fill_buf().map(<[u8]>::is_empty) {
             Ok(true) => ReadError::Empty,
@@ -47,7 +51,7 @@ pub(crate) fn parse(json: &[u8], blocks: &mut impl Input, kept: Kept) -> Result<
     let mut dump = state.finish()?;
     if let Some(count) = scanned_blocks {
         // One byte of zeros ends the JSON.
-        scanned::read(&mut dump, count, blocks, kept, json.len() as u64 + 1)?;
+        kept::read(&mut dump, count, blocks, kept, json.len() as u64 + 1)?;
     }
     Ok(dump)
 }

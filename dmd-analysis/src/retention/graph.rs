@@ -18,9 +18,13 @@ pub(crate) struct Builder {
     /// By node: where its targets begin. Nodes beyond the end have none yet.
     first: Vec<u32>,
     targets: Vec<u32>,
-    /// By target: the last source of an edge to it, so that no edge is added twice.
+    /// By target: the last source with more than [`FEW`] targets that has an edge to it, so that no
+    /// edge is added twice.
     seen: Vec<u32>,
 }
+
+/// The number of a node's targets that are searched one by one for another that is the same.
+const FEW: usize = 16;
 
 /// A graph that can be walked in both directions.
 #[derive(Debug)]
@@ -90,14 +94,30 @@ impl Builder {
     /// Adds an edge, unless it already exists. Edges must come in ascending order of their sources.
     pub(crate) fn add(&mut self, from: u32, to: u32) {
         self.fill(from as usize + 1);
+        let row = self.first[from as usize] as usize;
+        let targets = &self.targets[row..];
+        let is_new = match targets.len() {
+            0..FEW => !targets.contains(&to),
+            FEW => {
+                for at in row..self.targets.len() {
+                    self.see(from, self.targets[at]);
+                }
+                self.see(from, to)
+            }
+            _ => self.see(from, to),
+        };
+        if is_new {
+            self.targets.push(to);
+        }
+    }
+
+    /// Remembers an edge. Returns whether it is new.
+    fn see(&mut self, from: u32, to: u32) -> bool {
         let at = to as usize;
         if self.seen.len() <= at {
             self.seen.resize(at + 1, NONE);
         }
-        if self.seen[at] != from {
-            self.seen[at] = from;
-            self.targets.push(to);
-        }
+        std::mem::replace(&mut self.seen[at], from) != from
     }
 
     fn fill(&mut self, nodes: usize) {
@@ -197,4 +217,25 @@ fn spread<'g>(start: u32, marked: &mut [bool], neighbours: impl Fn(u32) -> &'g [
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_that_comes_twice_counts_once_however_many_a_node_has() {
+        let nodes = 3 * u32::try_from(FEW).expect("it is small");
+        let mut builder = Builder::default();
+        for from in 0..nodes {
+            for to in (0..from).chain(0..from).chain([from / 2]) {
+                builder.add(from, to);
+            }
+        }
+        let graph = builder.finish(nodes as usize);
+        for from in 0..nodes {
+            let expected: Vec<u32> = (0..from.max(u32::from(from == 0))).collect();
+            assert_eq!(graph.targets(from), expected);
+        }
+    }
 }

@@ -174,7 +174,7 @@ fn write_blocks(
     let (mut text, mut words) = (String::from("["), Vec::new());
     let mut separator = "\n";
     while let Some(block) = blocks.next()? {
-        blocks.words(&block, &mut words)?;
+        blocks.words(block.words, &mut words)?;
         let ScannedBlock { address, req, slop, kind, .. } = block;
         text += &format!("{separator}{{\"req\":{req},\"addr\":\"{address:x}\"");
         separator = ",\n";

@@ -71,7 +71,13 @@ impl DumpReader {
     pub fn load(path: &Path) -> Result<Dump, DumpError> {
         let opened = open_file(path).map_err(|error| not_opened(path, error))?;
         let _step = opened.step;
-        read_dump(opened.input, opened.file).map_err(|error| not_a_dump(path, error))
+        let read = match opened.file.filter(|_| path.is_file() && is_plain(path)) {
+            Some(file) => read::read_with_file(opened.input, file, read::DEFAULT_LIMIT),
+            None => {
+                read::read_with_copy(opened.input, &mut tempfile::tempfile, read::DEFAULT_LIMIT)
+            }
+        };
+        read.map_err(|error| not_a_dump(path, error))
     }
 
     /// Reads the dump at `path` as [`load`](Self::load) does, for questions about amounts alone:
@@ -221,11 +227,11 @@ fn read_one(input: impl Read, file: Option<File>) -> Result<Recording, Recording
     }
 }
 
-fn read_dump(input: impl Read, file: Option<File>) -> Result<Dump, ReadError> {
-    match file {
-        Some(file) => read::read_with_file(input, file, read::DEFAULT_LIMIT),
-        None => read::read(input, read::DEFAULT_LIMIT),
-    }
+/// Returns whether a file has the bytes of a dump as they are: it is not gzipped.
+fn is_plain(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(2).read_to_end(&mut head));
+    read.is_ok() && head != [0x1f, 0x8b]
 }
 
 /// Opens a file, or standard input, or takes the dump of a running program.

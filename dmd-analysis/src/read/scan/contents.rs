@@ -134,6 +134,12 @@ impl WholeContents {
         self.end += u64::from(head) + words * self.word;
     }
 
+    /// Returns the same table where places are offsets in bytes instead of indices of words.
+    pub(crate) fn in_bytes(self) -> Self {
+        let groups = self.groups.into_iter().map(|place| place * WORD).collect();
+        Self { groups, end: self.end * WORD, word: WORD, ..self }
+    }
+
     fn of(&self, at: usize, bytes: impl Fn(usize) -> u64) -> Option<Contents> {
         if self.heads.get(at)? & HAS_WORDS == 0 {
             return None;

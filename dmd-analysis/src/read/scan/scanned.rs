@@ -5,17 +5,12 @@
 //! twice the index of its kind, plus one if its words follow.
 
 use std::io;
-use std::num::NonZeroU64;
 
-use super::block_words::{BlockWords, FileWords};
-use super::contents::{ContentsTable, WholeContents};
-use crate::read::block::list::Numbers;
 use crate::read::error::ReadError;
 use crate::read::input::Input;
-use crate::read::model::Dump;
 
 /// The size of a word of contents in bytes.
-const WORD: u64 = 8;
+pub(super) const WORD: u64 = 8;
 
 /// The most bytes of the four numbers of a block.
 const LONGEST: usize = 4 * 10;
@@ -39,7 +34,7 @@ pub(crate) struct ScannedBlock {
     /// The number of its words, which follow.
     pub(crate) words: u64,
     /// The bytes of its four numbers.
-    head: u8,
+    pub(super) head: u8,
 }
 
 /// The blocks of a scan, one after the other.
@@ -69,18 +64,14 @@ impl<'i, I: Input> Scanned<'i, I> {
         Ok(block)
     }
 
-    /// Appends the words of a block.
-    pub(crate) fn words(
-        &mut self,
-        of: &ScannedBlock,
-        words: &mut Vec<u64>,
-    ) -> Result<(), ReadError> {
-        let is_whole = self.append_words(of.words, words);
+    /// Appends the next words of a block.
+    pub(crate) fn words(&mut self, count: u64, words: &mut Vec<u64>) -> Result<(), ReadError> {
+        let is_whole = self.append_words(count, words);
         self.check_words(is_whole)
     }
 
     /// Skips the words of a block.
-    fn skip_words(&mut self, of: &ScannedBlock) -> Result<(), ReadError> {
+    pub(super) fn skip_words(&mut self, of: &ScannedBlock) -> Result<(), ReadError> {
         let is_whole = self.skip(of.words.saturating_mul(WORD));
         self.check_words(is_whole)
     }
@@ -213,68 +204,15 @@ fn number(byte: &mut impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Optio
     Ok(None)
 }
 
-/// The parts of a scan that a dump keeps.
-pub(crate) enum Kept {
-    /// Each block and its words.
-    InMemory,
-    /// Each block. Its words stay in the file, whose bytes are read here from its start.
-    WordsInFile(FileWords),
-    /// The sums of alike blocks, without addresses and words.
-    Sums,
-}
-
-/// Replaces the kinds of blocks, which the dump has so far, by `count` blocks. The first one begins
-/// in the file at the offset `first`.
-pub(crate) fn read(
-    dump: &mut Dump,
-    count: u64,
-    input: &mut impl Input,
-    kept: Kept,
-    first: u64,
-) -> Result<(), ReadError> {
-    let kinds = std::mem::take(&mut dump.blocks);
-    dump.blocks = kinds.without_blocks();
-    let mut blocks = Scanned::new(count, input);
-    let mut words = Vec::new();
-    // In memory, words follow each other without heads, and places are their indices.
-    let mut contents = match &kept {
-        Kept::WordsInFile(_) => WholeContents::new(first, WORD),
-        Kept::InMemory | Kept::Sums => WholeContents::new(0, 1),
-    };
-    while let Some(block) = blocks.next()? {
-        match kept {
-            Kept::InMemory => {
-                blocks.words(&block, &mut words)?;
-                contents.push(0, block.words);
-            }
-            Kept::WordsInFile(_) => {
-                blocks.skip_words(&block)?;
-                contents.push(block.head, block.words);
-            }
-            Kept::Sums => blocks.skip_words(&block)?,
-        }
-        let ScannedBlock { address, req, slop, kind, .. } = block;
-        let (kind, num) = kinds.kind_and_num(kind).ok_or_else(|| blocks.damaged())?;
-        let numbers = Numbers { req, slop, addr: NonZeroU64::new(address) };
-        match kept {
-            Kept::Sums => dump.blocks.add_up(numbers, num, kind),
-            _ => dump.blocks.push(numbers, num, kind),
-        }
-    }
-    dump.contents = ContentsTable::Whole(contents);
-    dump.words = match kept {
-        Kept::WordsInFile(file) => BlockWords::File(file),
-        Kept::InMemory | Kept::Sums => BlockWords::Memory(words),
-    };
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use super::*;
     use crate::analysis::ExplainOptions;
     use crate::heap::{Heap, HeapOptions};
-    use crate::read::{Block, DEFAULT_LIMIT, read_amounts, read_file, read_slice};
+    use crate::read::scan::block_words::BlockWords;
+    use crate::read::{Block, DEFAULT_LIMIT, Dump, read_amounts, read_file, read_slice};
     use crate::retention::Retention;
     use crate::symbols::{Symboliser, symbolicate};
 
