@@ -2,5 +2,6 @@
 
 pub(crate) mod block_words;
 pub(crate) mod contents;
+pub(crate) mod copied_words;
 pub(crate) mod kept;
 pub(crate) mod scanned;

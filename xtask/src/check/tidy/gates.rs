@@ -78,6 +78,7 @@ const FOREIGN_FILES: Gate = Gate {
         // The dump or recording itself, which the user names.
         "dmd-analysis/src/read.rs",
         "dmd-analysis/src/read/scan/block_words.rs",
+        "dmd-analysis/src/read/scan/copied_words.rs",
         "dmd-analysis/src/recording/read.rs",
         "dmd-analysis/src/recording/source.rs",
         "dmd-analysis/src/symbols/module/file.rs",
