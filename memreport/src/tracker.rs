@@ -3,6 +3,7 @@
 
 pub(crate) mod words;
 pub(crate) mod claim;
+pub(crate) mod size_classes;
 pub(crate) mod recorder;
 #[cfg(feature = "std")]
 pub(crate) mod attribution;

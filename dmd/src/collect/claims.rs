@@ -190,6 +190,7 @@ impl ClaimBuffer {
     ) -> CountedBlocks {
         let (region, places) = self.packed.free_places(blocks.len());
         let starts = self.starts.of(region);
+        let known_starts = starts.unwrap_or_else(|| self.starts.none());
         let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
         let mut counted = CountedBlocks::default();
         for (block, place) in blocks.iter().zip(places) {
@@ -197,7 +198,7 @@ impl ClaimBuffer {
             if Region::of(start) != region {
                 break;
             }
-            let Some(sizes) = self.sizes_at(start, starts, expected, block) else { break };
+            let known = known_starts.usable(start, expected, block);
             let claimant = Claimant { reporter, field: block.field.get() };
             let field = claimants::address(claimant.field);
             if field != last {
@@ -205,12 +206,36 @@ impl ClaimBuffer {
                 let Some(other) = id.and_then(ClaimantBits::of) else { break };
                 (last, bits) = (field, other);
             }
-            let Some(short) = ShortClaim::new(start, sizes, bits) else { break };
+            let (short, bytes) = match known {
+                Some(usable) => {
+                    (ShortClaim::of_small(start, block.size.get(), usable, bits), usable)
+                }
+                None => {
+                    let other = self.other_short(start, starts, (expected, block), bits);
+                    let Some(other) = other else { break };
+                    other
+                }
+            };
             short.store(place);
-            counted += CountedBlocks { blocks: 1, bytes: sizes.usable };
+            counted += CountedBlocks { blocks: 1, bytes };
         }
         self.packed.take_places(counted.blocks);
         counted
+    }
+
+    /// Returns the short claim of a block whose size does not follow from the copy, and its bytes.
+    // Not inlined: the quick way has its values in registers then.
+    #[inline(never)]
+    fn other_short(
+        &self,
+        start: usize,
+        starts: Option<StartsOfRegion<'_>>,
+        (expected, block): (&ExpectedBlocks<'_>, &ExpectedBlock),
+        bits: ClaimantBits,
+    ) -> Option<(ShortClaim, usize)> {
+        let sizes = self.sizes_at(start, starts, expected, block)?;
+        let short = ShortClaim::new(start, sizes, bits)?;
+        Some((short, sizes.usable))
     }
 
     /// Returns the sizes of a block that can be claimed without a look-up in the table. `starts`

@@ -348,6 +348,11 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
         unsafe { self.inner.prepared_size(block, Self::rounded(layout)) }
     }
 
+    fn prepared_class(&self, size: usize) -> Option<usize> {
+        let is_prepared = plan().is_prepared();
+        self.inner.prepared_class(size.max(Self::LEAST)).filter(|_| is_prepared)
+    }
+
     fn statistics(&self) -> Option<HeapStatistics> {
         let mut statistics = self.inner.statistics()?;
         // C's blocks are in the program's own sums then.

@@ -3,12 +3,14 @@
 
 use core::alloc::Layout;
 use core::fmt;
+use std::sync::OnceLock;
 
 use super::counters::{HeapCounters, totals};
 use super::size_source::{SizeSource, UsableSizeFn};
 use super::statistics::HeapStatistics;
 use super::system;
 use crate::tracker::Tracker;
+use crate::tracker::size_classes::SizeClasses;
 
 /// Declares the program's global allocator, counts its blocks, and makes it answer size queries.
 ///
@@ -87,6 +89,10 @@ macro_rules! __declare_allocator {
                 unsafe { $crate::UsableSize::usable_size(&ALLOCATOR, block, layout) }
             }
 
+            fn class(size: usize) -> ::core::option::Option<usize> {
+                $crate::UsableSize::prepared_class(&ALLOCATOR, size)
+            }
+
             fn statistics() -> ::core::option::Option<$crate::HeapStatistics> {
                 $crate::UsableSize::statistics(&ALLOCATOR)
             }
@@ -106,7 +112,7 @@ macro_rules! __declare_allocator {
                 // SAFETY: a program has only one `#[global_allocator]`, and it is the static above.
                 unsafe {
                     $crate::__private::Declaration::new(
-                        (usable_size, READS_HEADER),
+                        (usable_size, READS_HEADER, class),
                         statistics,
                         release_unused,
                         $tracker,
@@ -124,6 +130,7 @@ pub struct Declaration {
     usable_size: UsableSizeFn,
     /// True if that function reads the word before a block.
     reads_header: bool,
+    class: fn(usize) -> Option<usize>,
     statistics: fn() -> Option<HeapStatistics>,
     release_unused: fn(),
     tracker: Option<&'static dyn Tracker>,
@@ -135,16 +142,17 @@ impl Declaration {
     /// # Safety
     ///
     /// All functions belong to the `#[global_allocator]`, and so does the size query's
-    /// [`READS_HEADER`](crate::UsableSize::READS_HEADER). The tracker is notified of each of
+    /// [`READS_HEADER`](crate::UsableSize::READS_HEADER). The third is its
+    /// [`prepared_class`](crate::UsableSize::prepared_class). The tracker is notified of each of
     /// its blocks.
     #[doc(hidden)]
     pub const unsafe fn new(
-        (usable_size, reads_header): (UsableSizeFn, bool),
+        (usable_size, reads_header, class): (UsableSizeFn, bool, fn(usize) -> Option<usize>),
         statistics: fn() -> Option<HeapStatistics>,
         release_unused: fn(),
         tracker: Option<&'static dyn Tracker>,
     ) -> Self {
-        Declaration { usable_size, reads_header, statistics, release_unused, tracker }
+        Declaration { usable_size, reads_header, class, statistics, release_unused, tracker }
     }
 }
 
@@ -220,6 +228,16 @@ pub(crate) fn reads_header() -> bool {
     declaration().is_some_and(|declaration| declaration.reads_header)
 }
 
+/// Returns the size classes of the program's allocator, as far as it knows them.
+pub(crate) fn size_classes() -> &'static SizeClasses {
+    static OF_CLASSES: OnceLock<SizeClasses> = OnceLock::new();
+    match declaration() {
+        Some(declaration) if declaration.reads_header => &SizeClasses::OF_HEADER,
+        Some(declaration) => OF_CLASSES.get_or_init(|| SizeClasses::new(declaration.class)),
+        None => &SizeClasses::NONE,
+    }
+}
+
 /// Returns the best source of block sizes that this program has at the moment.
 pub(crate) fn size_source() -> SizeSource {
     match declaration() {
@@ -247,6 +265,7 @@ mod tests {
         let declaration = Declaration {
             usable_size: |_, layout| layout.size(),
             reads_header: false,
+            class: |_| None,
             statistics: || None,
             release_unused: || {},
             tracker: None,

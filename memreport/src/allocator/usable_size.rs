@@ -86,6 +86,15 @@ pub unsafe trait UsableSize: GlobalAlloc {
         unsafe { self.prepared_size(block, layout) }
     }
 
+    /// Returns the usable bytes of each block that is requested with this many bytes and an
+    /// alignment of at most 16, if all have the same. DMD then knows them of most blocks without
+    /// a call for each.
+    ///
+    /// Called after [`prepare_sizes`](Self::prepare_sizes) has returned `true`.
+    fn prepared_class(&self, _size: usize) -> Option<usize> {
+        None
+    }
+
     /// Allocates a block. Allocators that count blocks call it instead of `alloc`. It differs where
     /// `alloc` returns blocks of several sizes for one layout, which [`prepared_size`] then would
     /// not know. An allocator that passes on [`prepared_size`] also passes on this function and the

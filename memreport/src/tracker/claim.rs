@@ -5,6 +5,7 @@ use core::cell::Cell;
 #[cfg(feature = "std")]
 use core::sync::atomic::AtomicU64;
 
+use super::size_classes::SizeClasses;
 use crate::field::Field;
 
 /// A statement of a reporter about one block.
@@ -50,14 +51,45 @@ pub struct ExpectedBlock {
 pub(crate) enum Otherwise {
     /// Its requested bytes, as computed ones.
     Computed,
-    /// The usable bytes that the allocator reports. The block has this alignment and must be alive.
+    /// The usable bytes that the allocator reports. The block must be alive and has this alignment,
+    /// of at most 16 bytes.
     Queried(Alignment),
     /// Its requested bytes, as computed ones. Nobody has looked for it in the table yet.
     Supposed,
+    /// The usable bytes that the allocator reports, as of [`Queried`](Self::Queried), but with an
+    /// alignment of more than 16 bytes.
+    QueriedAligned(Alignment),
     /// Its usable bytes, since it was there when the collection began. Its layout is unknown.
     Unsized,
     /// None: it stands for a claim that is answered already.
     Answered,
+}
+
+impl Otherwise {
+    /// Returns the kind of a live block with this layout.
+    #[inline(always)]
+    pub(crate) fn query(layout: Layout) -> Self {
+        let alignment = Alignment::of(layout);
+        if layout.align() <= 16 {
+            Self::Queried(alignment)
+        } else {
+            Self::QueriedAligned(alignment)
+        }
+    }
+
+    /// Returns the alignment, if the allocator reports the usable bytes.
+    pub(crate) fn alignment(self) -> Option<Alignment> {
+        match self {
+            Self::Queried(alignment) | Self::QueriedAligned(alignment) => Some(alignment),
+            _ => None,
+        }
+    }
+
+    /// Returns whether blocks of this kind have a known size and no large alignment.
+    #[inline(always)]
+    pub(crate) fn is_usual(self) -> bool {
+        matches!(self, Self::Computed | Self::Queried(_) | Self::Supposed)
+    }
 }
 
 /// An alignment: a power of two, by its exponent.
@@ -116,8 +148,8 @@ pub struct ExpectedBlocks<'b> {
     pub missed: &'b dyn Fn(&ExpectedBlock),
     /// The size query of the program's allocator.
     pub(crate) usable_size: unsafe fn(*const u8, Layout) -> usize,
-    /// True if that query reads the word before a block.
-    pub(crate) query_reads_header: bool,
+    /// The size classes of that allocator.
+    pub(crate) classes: &'b SizeClasses,
 }
 
 impl core::fmt::Debug for ExpectedBlocks<'_> {

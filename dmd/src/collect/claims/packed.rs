@@ -117,6 +117,24 @@ impl ShortClaim {
         Some(ShortClaim { region: Region::of(start), word })
     }
 
+    /// Packs a claim whose sizes are known to fit: less than 32 KiB, with at most 126 bytes of slop,
+    /// and at an address of a block.
+    #[inline(always)]
+    pub(crate) fn of_small(
+        start: usize,
+        requested: usize,
+        usable: usize,
+        ClaimantBits(bits): ClaimantBits,
+    ) -> Self {
+        let sizes = words::pack_known(requested, usable);
+        debug_assert_eq!(
+            words::pack_sizes(ExpectedSizes { requested: Some(requested), usable }),
+            Some(sizes)
+        );
+        let within = (start & (Region::BYTES - 1)) as u64 >> ALIGNMENT_BITS;
+        ShortClaim { region: Region::of(start), word: within | sizes << SIZES_SHIFT | bits }
+    }
+
     /// Stores the claim at a place of [`PackedClaims::free_places`]. It must be in their region.
     #[inline(always)]
     pub(crate) fn store(self, place: &Cell<u64>) {

@@ -4,7 +4,7 @@
 //! A claim of such a block needs no look-up. The copy takes an eighth of the table or less, so more
 //! of it stays in the cache.
 
-use memreport::__private::{AroundBegin, AtBegin, ExpectedBlock, prefetch};
+use memreport::__private::{AroundBegin, AtBegin, ExpectedBlock, ExpectedBlocks, prefetch};
 
 use super::packed::Region;
 use crate::mem::pages::PageList;
@@ -208,6 +208,12 @@ impl Starts {
         self.of(Region::of(start)).map_or(std::ptr::null(), |found| found.address(start))
     }
 
+    /// Returns the blocks of a region without any.
+    #[inline]
+    pub(crate) fn none(&self) -> StartsOfRegion<'_> {
+        StartsOfRegion { codes: self.codes, bytes: &[] }
+    }
+
     /// Returns the block that started at this address.
     #[inline]
     pub(crate) fn at(&self, address: usize) -> AtBegin {
@@ -236,6 +242,25 @@ impl StartsOfRegion<'_> {
         let back = (index - first - found) << self.codes.align_bits;
         let start = (address >> self.codes.align_bits << self.codes.align_bits) - back;
         Some((start, self.codes.at_begin(self.bytes[first + found])))
+    }
+
+    /// Returns the usable bytes of an expected block, if they follow from those of the block that
+    /// started at its address. The address is in the region.
+    #[inline(always)]
+    pub(crate) fn usable(
+        self,
+        start: usize,
+        expected: &ExpectedBlocks<'_>,
+        block: &ExpectedBlock,
+    ) -> Option<usize> {
+        if start & ((1 << self.codes.align_bits) - 1) != 0 {
+            return None;
+        }
+        let code = *self.bytes.get(self.codes.index(start))?;
+        // Those of `NO_BLOCK` and `OTHER_SIZE` are 255 and 254, which are no sizes.
+        let units = code.wrapping_sub(1);
+        let usable = usize::from(units) * UNIT + self.codes.rest;
+        expected.has_still(block, units, usable).then_some(usable)
     }
 
     /// Returns the block that started at this address of the region. It is unknown of a block that

@@ -76,6 +76,12 @@ pub(super) fn pack_sizes(sizes: ExpectedSizes) -> Option<u64> {
     fits.then_some((lower | slop << REQUESTED_BITS) as u64)
 }
 
+/// Packs sizes that are known to fit.
+#[inline(always)]
+pub(super) fn pack_known(requested: usize, usable: usize) -> u64 {
+    (requested | (usable - requested) << REQUESTED_BITS) as u64
+}
+
 /// Unpacks the sizes that [`pack_sizes`] has packed.
 #[inline]
 pub(super) fn unpack_sizes(packed: usize) -> ExpectedSizes {

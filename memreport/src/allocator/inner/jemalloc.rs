@@ -55,6 +55,10 @@ unsafe impl UsableSize for Jemalloc {
         size_class::usable_size_from_16(layout)
     }
 
+    fn prepared_class(&self, size: usize) -> Option<usize> {
+        size_class::usable_size(Layout::from_size_align(size, 1).ok()?)
+    }
+
     #[inline]
     unsafe fn counted_dealloc(&self, block: *mut u8, layout: Layout) {
         if layout.align() > ALIGN || layout.align() > layout.size() {

@@ -49,6 +49,10 @@ unsafe impl UsableSize for MiMalloc {
         size_class::usable_size_from_16(layout)
     }
 
+    fn prepared_class(&self, size: usize) -> Option<usize> {
+        size_class::usable_size(Layout::from_size_align(size, 1).ok()?)
+    }
+
     #[inline]
     unsafe fn counted_alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() > ALIGN {

@@ -38,6 +38,10 @@ unsafe impl UsableSize for SnMalloc {
         size_class::usable_size_from_16(layout)
     }
 
+    fn prepared_class(&self, size: usize) -> Option<usize> {
+        size_class::usable_size(Layout::from_size_align(size, 1).ok()?)
+    }
+
     /// Returns the bytes that snmalloc has of the system; how many are resident is not known.
     fn statistics(&self) -> Option<HeapStatistics> {
         let bytes = SnMalloc::memory_stats().current_memory_usage;

@@ -12,6 +12,7 @@ use crate::allocator::size_source::{SizeSource, UsableSizeFn};
 use crate::field::Field;
 use crate::tracker::claim::AtBegin;
 use crate::tracker::recorder::{RecentFields, Recorder};
+use crate::tracker::size_classes::SizeClasses;
 
 /// Shared blocks by address, with the reporter that visited each first.
 #[cfg(feature = "std")]
@@ -26,8 +27,8 @@ pub(crate) struct Collection<'c> {
     pub(super) recorder: Option<&'c dyn Recorder>,
     /// The size query of the program's allocator.
     pub(super) usable_size: UsableSizeFn,
-    /// True if that query reads the word before a block.
-    pub(super) query_reads_header: bool,
+    /// The classes of blocks that a recorder knows. Without a recorder there are none.
+    pub(super) classes: &'static SizeClasses,
     /// True if sizes are read from the words before blocks, if only of some.
     pub(super) reads_headers: bool,
     /// The recorder, if it knows blocks without a look-up.
@@ -53,7 +54,7 @@ impl<'c> Collection<'c> {
             sizes,
             recorder,
             usable_size: size_query(),
-            query_reads_header: query_reads_header(),
+            classes: recorder.map_or(&SizeClasses::NONE, |_| size_classes()),
             reads_headers: reads_headers(sizes),
             knows_blocks: recorder.filter(|recorder| recorder.at_begin(0) != AtBegin::Unknown),
             recent_fields: recorder.and_then(Recorder::recent_fields),
@@ -143,6 +144,14 @@ fn query_reads_header() -> bool {
     return crate::allocator::declaration::reads_header();
     #[cfg(not(feature = "std"))]
     false
+}
+
+/// Returns the size classes of the program's allocator.
+fn size_classes() -> &'static SizeClasses {
+    #[cfg(feature = "std")]
+    return crate::allocator::declaration::size_classes();
+    #[cfg(not(feature = "std"))]
+    &SizeClasses::NONE
 }
 
 /// Returns whether this source reads the words before blocks.

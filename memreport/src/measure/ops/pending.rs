@@ -21,8 +21,7 @@ use super::Ops;
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{
-    Alignment, AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise,
-    Place, Wrong,
+    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place, Wrong,
 };
 use crate::tracker::recorder::Claimant;
 
@@ -40,7 +39,7 @@ const FEW: usize = 2;
 pub(super) const MOST_SLOP: usize = 31;
 
 /// A size that no block has, so that the quick look-up does not find one.
-const NO_SIZE: usize = usize::MAX;
+const NO_SIZE: usize = isize::MAX.unsigned_abs();
 
 /// The blocks and claims that wait, in the order in which they were added.
 pub(super) struct Pending {
@@ -73,7 +72,7 @@ impl Pending {
     #[cold]
     fn query_none(&self) {
         for block in &self.blocks {
-            if matches!(block.otherwise.get(), Otherwise::Queried(_)) {
+            if block.otherwise.get().alignment().is_some() {
                 block.otherwise.set(Otherwise::Computed);
             }
         }
@@ -102,7 +101,7 @@ impl Ops<'_> {
         start: *const u8,
         layout: Layout,
     ) {
-        self.expect(pending, start, layout.size(), Otherwise::Queried(Alignment::of(layout)));
+        self.expect(pending, start, layout.size(), Otherwise::query(layout));
     }
 
     /// Adds a block as [`expect_block`](Self::expect_block) does, which nobody has looked for in
@@ -199,9 +198,8 @@ impl Ops<'_> {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         let missed = |block: &ExpectedBlock| self.look_up_missed(block);
         let usable_size = self.collection.usable_size;
-        let query_reads_header = self.collection.query_reads_header;
-        let batch =
-            ExpectedBlocks { blocks, next, missed: &missed, usable_size, query_reads_header };
+        let classes = &self.collection.classes;
+        let batch = ExpectedBlocks { blocks, next, missed: &missed, usable_size, classes };
         let counted = match self.collection.recorder {
             None => tracker.expected_blocks(batch),
             Some(recorder) => recorder.claimed_expected(batch, self.collection.reporter.get()),
@@ -228,7 +226,7 @@ impl Ops<'_> {
             let claim = Claim { address: start.addr(), size: size_if_known, place: Place::Start };
             let mut found = tracker.look_up(claim);
             if found.wrong == Some(Wrong::Untracked) {
-                let Otherwise::Queried(alignment) = otherwise else {
+                let Some(alignment) = otherwise.alignment() else {
                     return self.count_computed(size_if_known.unwrap_or(0));
                 };
                 // SAFETY: alive, by the invariant of the pending blocks.
@@ -256,22 +254,23 @@ impl Ops<'_> {
 }
 
 impl ExpectedBlocks<'_> {
+    /// Returns the usable bytes of one of the blocks without a query: those of the block at its
+    /// address when the collection began, if blocks of this size have them. Another block may have
+    /// been freed there since. `units` is `usable / 16`, or 254 or 255 for no size.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_still(&self, block: &ExpectedBlock, units: u8, usable: usize) -> bool {
+        block.otherwise.get().is_usual() && self.classes.has(units, usable, block.size.get())
+    }
+
     /// Returns the sizes of one of the blocks: as they were when the collection began, or as the
     /// allocator reports them if its owner vouches for it. Returns `None` if neither is known.
-    ///
-    /// Another block may have been freed there since the beginning. Its size counts only where a
-    /// query would read memory, and only if the block may have it too.
     #[inline(always)]
     #[must_use]
     pub fn sizes(&self, block: &ExpectedBlock, at_begin: AtBegin) -> Option<ExpectedSizes> {
         let size = block.size.get();
         let requested = match block.otherwise.get() {
-            Otherwise::Queried(alignment) => {
-                if let AtBegin::Usable(usable) = at_begin {
-                    if self.query_reads_header && usable.wrapping_sub(size) <= MOST_SLOP {
-                        return Some(ExpectedSizes { requested: Some(size), usable });
-                    }
-                }
+            Otherwise::Queried(alignment) | Otherwise::QueriedAligned(alignment) => {
                 let layout = alignment.layout(size);
                 // SAFETY: alive, by the invariant of the pending blocks.
                 let usable = unsafe { (self.usable_size)(block.start.get(), layout) };
