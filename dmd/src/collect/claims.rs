@@ -7,7 +7,8 @@
 //! is never asked about an address that is no block's.
 //!
 //! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two
-//! words), `packed` (most claims in one word), `starts` (which need no look-up), then this file.
+//! words), `packed` (most claims in one word), `starts` (which need no look-up), this file, then
+//! `log` (all of them).
 //!
 //! Invariant: claims of one address keep the order in which they were made. The first claim of a
 //! block decides whether later ones are double reports.
@@ -17,6 +18,7 @@ pub(crate) mod words;
 mod packed;
 pub(crate) mod starts;
 mod fields;
+mod log;
 
 use std::cell::{Cell, RefCell};
 
@@ -26,14 +28,12 @@ use memreport::__private::{
 };
 use memreport::Field;
 
-use self::claimants::{ClaimantId, Claimants};
+use self::claimants::Claimants;
 use self::fields::VisitedFields;
+pub(crate) use self::log::ClaimLog;
 use self::packed::{ClaimantBits, PackedClaims, Region, ShortClaim};
 use self::starts::{Starts, StartsOfRegion};
-use self::words::{
-    Allocated, CLAIMANT_SHIFT, ClaimWords, EXPECTED, LARGE, MAX_CLAIMANTS, OLD, ResolvedClaim,
-    WRONG_KINDS, WRONG_SHIFT, address_of, second_word,
-};
+use self::words::{LARGE, MAX_CLAIMANTS, OLD, WRONG_KINDS, WRONG_SHIFT, second_word};
 use super::holders::reached::Roots;
 use super::holders::skipped::SkippedPointers;
 use crate::mem::pages::PageList;
@@ -79,61 +79,6 @@ pub(crate) struct ClaimBuffer {
     skipped: RefCell<SkippedPointers>,
     /// The pointers of fields that are measured by following pointers.
     roots: RefCell<Roots>,
-}
-
-/// All claims of one collection, sorted by address.
-#[derive(Debug)]
-pub(crate) struct ClaimLog {
-    /// Invariant: claims of one address are in the order in which they were made.
-    sorted: PageList<ClaimWords>,
-    large: PageList<usize>,
-    lost: usize,
-    pub(crate) claimants: Claimants,
-    /// The fields that reporters visited or skipped.
-    pub(crate) fields: PageList<&'static Field>,
-    pub(crate) skipped: SkippedPointers,
-    pub(crate) roots: Roots,
-}
-
-impl ClaimLog {
-    /// Returns the claims, sorted by address.
-    pub(crate) fn sorted(&self) -> &[ClaimWords] {
-        self.sorted.as_slice()
-    }
-
-    /// Unpacks the two words of a claim.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
-    pub(crate) fn resolve(&self, claim: &ClaimWords) -> ResolvedClaim {
-        let number = claim[1] as u32 as usize;
-        let is_expected = claim[1] & EXPECTED != 0;
-        let (requested, bytes) = if is_expected {
-            let ExpectedSizes { requested, usable } = words::unpack_sizes(number);
-            (requested, usable)
-        } else if claim[1] & LARGE != 0 {
-            (None, self.large.as_slice().get(number).copied().unwrap_or(0))
-        } else {
-            (None, number)
-        };
-        let allocated = match claim[1] & OLD != 0 {
-            _ if is_expected => Allocated::Unknown,
-            true => Allocated::Before,
-            false => Allocated::During,
-        };
-        ResolvedClaim {
-            address: address_of(claim),
-            allocated,
-            bytes,
-            requested,
-            claimant: ClaimantId((claim[1] >> CLAIMANT_SHIFT) as u32),
-            wrong: WRONG_KINDS.get((claim[1] >> WRONG_SHIFT) as usize & 7).copied().flatten(),
-        }
-    }
-
-    /// Returns the number of claims that were dropped because memory was short.
-    pub(crate) fn lost(&self) -> usize {
-        self.lost
-    }
 }
 
 impl ClaimBuffer {
@@ -413,6 +358,7 @@ impl Recorder for ClaimBuffer {
 
 #[cfg(test)]
 mod tests {
+    use super::words::{Allocated, ResolvedClaim};
     use super::*;
 
     #[test]

@@ -117,8 +117,8 @@ impl ShortClaim {
         Some(ShortClaim { region: Region::of(start), word })
     }
 
-    /// Packs a claim whose sizes are known to fit: less than 32 KiB, with at most 126 bytes of slop,
-    /// and at an address of a block.
+    /// Packs a claim whose sizes are known to fit: less than 32 KiB, with at most 126 bytes of
+    /// slop. The address is one of a block.
     #[inline(always)]
     pub(crate) fn of_small(
         start: usize,

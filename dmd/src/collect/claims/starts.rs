@@ -244,8 +244,8 @@ impl StartsOfRegion<'_> {
         Some((start, self.codes.at_begin(self.bytes[first + found])))
     }
 
-    /// Returns the usable bytes of an expected block, if they follow from those of the block that
-    /// started at its address. The address is in the region.
+    /// Returns the usable bytes of an expected block, if they follow from the block that started at
+    /// its address. The address is in the region.
     #[inline(always)]
     pub(crate) fn usable(
         self,

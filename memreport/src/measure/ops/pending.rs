@@ -254,9 +254,9 @@ impl Ops<'_> {
 }
 
 impl ExpectedBlocks<'_> {
-    /// Returns the usable bytes of one of the blocks without a query: those of the block at its
-    /// address when the collection began, if blocks of this size have them. Another block may have
-    /// been freed there since. `units` is `usable / 16`, or 254 or 255 for no size.
+    /// Returns whether one of the blocks has surely as many usable bytes as the block at its
+    /// address had when the collection began: only if blocks of this size have so many. Another one
+    /// may have been freed there since. `units` is `usable / 16`, or 254 or 255 for no size.
     #[inline(always)]
     #[must_use]
     pub fn has_still(&self, block: &ExpectedBlock, units: u8, usable: usize) -> bool {
