@@ -135,15 +135,12 @@ impl ClaimBuffer {
     ) -> CountedBlocks {
         let (region, places) = self.packed.free_places(blocks.len());
         let starts = self.starts.of(region);
-        let known_starts = starts.unwrap_or_else(|| self.starts.none());
+        let quick = starts.and_then(|starts| starts.quick(region));
         let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
         let mut counted = CountedBlocks::default();
         for (block, place) in blocks.iter().zip(places) {
             let start = sys::untagged(block.start.get().addr());
-            if Region::of(start) != region {
-                break;
-            }
-            let known = known_starts.usable(start, expected, block);
+            let known = quick.and_then(|quick| quick.usable(start, expected, block));
             let claimant = Claimant { reporter, field: block.field.get() };
             let field = claimants::address(claimant.field);
             if field != last {
@@ -156,6 +153,9 @@ impl ClaimBuffer {
                     (ShortClaim::of_small(start, block.size.get(), usable, bits), usable)
                 }
                 None => {
+                    if Region::of(start) != region {
+                        break;
+                    }
                     let other = self.other_short(start, starts, (expected, block), bits);
                     let Some(other) = other else { break };
                     other

@@ -95,18 +95,24 @@ impl<T: Copy> PageList<T> {
             // A list without a mapping has no place, not even for none.
             return true;
         }
-        while self.capacity - self.length < values.len() {
-            if self.grow().is_none() {
-                self.lost += 1;
-                return false;
-            }
-        }
-        // SAFETY: there is room for a value, so the place lies inside the mapping.
-        let place = unsafe { self.pages.cast::<T>().add(self.length) };
+        let Some(place) = self.room_for(values.len()) else { return false };
         // SAFETY: there is room for all values, and no reference into the mapping exists.
         unsafe { place.as_ptr().copy_from_nonoverlapping(values.as_ptr(), values.len()) };
         self.length += values.len();
         true
+    }
+
+    /// Returns the place behind the last value, with room for so many: at least one. When memory is
+    /// short, it counts one as lost and returns `None`.
+    fn room_for(&mut self, values: usize) -> Option<NonNull<T>> {
+        while self.capacity - self.length < values {
+            if self.grow().is_none() {
+                self.lost += 1;
+                return None;
+            }
+        }
+        // SAFETY: there is room for a value, so the place lies inside the mapping.
+        Some(unsafe { self.pages.cast::<T>().add(self.length) })
     }
 
     /// Shortens the list to this length. It keeps its pages.
@@ -145,6 +151,21 @@ impl<T: Copy> PageList<T> {
         };
         self.capacity = capacity;
         Some(())
+    }
+}
+
+impl PageList<u64> {
+    /// Appends words as [`push_all`](Self::push_all) does, past the caches. They are for this
+    /// thread, until [`sys::end_writes_past_caches`] is called.
+    pub(crate) fn push_all_past_caches(&mut self, words: &[u64]) -> bool {
+        if words.is_empty() {
+            return true;
+        }
+        let Some(place) = self.room_for(words.len()) else { return false };
+        // SAFETY: there is room for all words, and no reference into the mapping exists.
+        unsafe { sys::write_past_caches(place, words) };
+        self.length += words.len();
+        true
     }
 }
 

@@ -39,8 +39,9 @@ pub(crate) use futex::Futex;
 #[cfg(test)]
 pub(crate) use memory::shortage;
 pub(crate) use memory::{
-    ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, are_resident, grow_mapping, map, map_aligned,
-    map_at, map_huge, map_sparse, prefetch_to_write, unmap, untagged,
+    ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, are_resident, end_writes_past_caches, grow_mapping,
+    map, map_aligned, map_at, map_huge, map_sparse, prefetch_to_write, unmap, untagged,
+    write_past_caches,
 };
 pub(crate) use modules::{
     Module, TRACKER_NOTE, UnwindModule, allocate_in_c_library, build_id, module_path_of,

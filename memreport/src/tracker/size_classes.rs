@@ -3,7 +3,7 @@
 /// The unit of usable bytes.
 const UNIT: usize = 16;
 
-/// The number of units that have an entry. Those behind stand for no size.
+/// The number of units that have an entry.
 const UNITS: usize = 254;
 
 /// The most requests of a class, so that the slop of each is known to fit into seven bits.
@@ -12,32 +12,32 @@ const WIDEST: u8 = 127;
 /// The size classes of an allocator.
 #[derive(Debug)]
 pub struct SizeClasses {
-    /// By usable bytes in units: the number of requested sizes that have them, the largest of which
-    /// is the usable bytes.
-    widths: [u8; 256],
+    /// By code: the number of requested sizes that have such usable bytes, the largest of which is
+    /// the usable bytes. The first and the last code stand for no size.
+    widths: [u8; UNITS + 2],
 }
 
 impl SizeClasses {
     /// No class is known.
-    pub(crate) const NONE: Self = SizeClasses { widths: [0; 256] };
+    pub(crate) const NONE: Self = SizeClasses { widths: [0; UNITS + 2] };
 
     /// The usable bytes of glibc's blocks: up to 31 bytes more than requested, for a header's word
     /// and the smallest chunk less one byte, or a rest of 16 bytes that is no chunk of its own.
     /// Aligned blocks may have more.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "no allocator is declared"))]
     pub(crate) const OF_HEADER: Self = {
-        let mut widths = [32; 256];
-        (widths[UNITS], widths[UNITS + 1]) = (0, 0);
+        let mut widths = [32; UNITS + 2];
+        (widths[0], widths[UNITS + 1]) = (0, 0);
         SizeClasses { widths }
     };
 
     /// Returns the classes of blocks whose usable bytes `class` returns for requests of each size.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "no allocator is declared"))]
     pub(crate) fn new(class: impl Fn(usize) -> Option<usize>) -> Self {
-        let mut widths = [0; 256];
+        let mut widths = [0; UNITS + 2];
         for size in 1..UNITS * UNIT {
             let Some(usable) = class(size) else { continue };
-            let width = widths[..UNITS].get_mut(usable / UNIT);
+            let width = widths[1..=UNITS].get_mut(usable / UNIT);
             if let (Some(width), Ok(slop @ 0..WIDEST)) = (width, u8::try_from(usable - size)) {
                 *width = (*width).max(slop + 1);
             }
@@ -46,12 +46,12 @@ impl SizeClasses {
     }
 
     /// Returns whether a block of `size` requested bytes has `usable` bytes, if a block at its
-    /// address has had so many since the collection began. `units` is `usable / 16`, or 254 or 255
+    /// address has had so many since the collection began. `code` is `usable / 16 + 1`, or 0 or 255
     /// for no size. The block has no large alignment.
     #[inline(always)]
     #[must_use]
-    pub fn has(&self, units: u8, usable: usize, size: usize) -> bool {
-        usable.wrapping_sub(size) < usize::from(self.widths[usize::from(units)])
+    pub fn has(&self, code: u8, usable: usize, size: usize) -> bool {
+        usable.wrapping_sub(size) < usize::from(self.widths[usize::from(code)])
     }
 }
 
@@ -65,13 +65,13 @@ mod tests {
         let class =
             |size: usize| (9..9000).contains(&size).then(|| size.next_multiple_of(quarter(size)));
         let classes = SizeClasses::new(class);
-        for units in 0..=u8::MAX {
-            let usable = usize::from(units) * UNIT;
+        for code in 0..=u8::MAX {
+            let usable = usize::from(code).wrapping_sub(1).wrapping_mul(UNIT);
             for size in (0..5000).chain([isize::MAX.unsigned_abs(), usize::MAX]) {
-                let is_class = class(size) == Some(usable) && units < 254;
+                let is_class = class(size) == Some(usable) && code < 255;
                 let is_narrow = usable.wrapping_sub(size) < usize::from(WIDEST);
                 assert_eq!(
-                    classes.has(units, usable, size),
+                    classes.has(code, usable, size),
                     is_class && is_narrow,
                     "{usable} {size}"
                 );
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn a_header_has_31_bytes_of_slop_at_most() {
         let classes = SizeClasses::OF_HEADER;
-        assert!(classes.has(2, 40, 40) && classes.has(2, 40, 9));
-        assert!(!classes.has(2, 40, 8) && !classes.has(2, 40, 41));
-        assert!(!classes.has(254, 4072, 4072) && !classes.has(255, 4088, 4088));
+        assert!(classes.has(3, 40, 40) && classes.has(3, 40, 9));
+        assert!(!classes.has(3, 40, 8) && !classes.has(3, 40, 41));
+        assert!(!classes.has(255, 4072, 4072) && !classes.has(0, 8, 8));
     }
 }

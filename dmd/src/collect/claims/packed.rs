@@ -1,7 +1,8 @@
 //! Claims in the order in which they are made, nearly all in one word.
 //!
 //! The time of a collection is mostly the memory traffic of its claims, hence one word. The newest
-//! claims are in a batch that stays in the processor's first cache, and are appended together.
+//! claims are in a batch that stays in the processor's first cache, and are appended together, past
+//! the caches: the values that are measured would have to leave them otherwise.
 //!
 //! ```text
 //! a short claim  bits 0-28    the address within its region, divided by 8
@@ -25,6 +26,7 @@ use memreport::__private::ExpectedSizes;
 use super::claimants::ClaimantId;
 use super::words::{self, ClaimWords, SIZES_BITS};
 use crate::mem::pages::PageList;
+use crate::mem::sys;
 
 /// The number of address bits within a region.
 const REGION_BITS: u32 = 32;
@@ -78,6 +80,12 @@ pub(crate) struct Region(u64);
 impl Region {
     /// The bytes of a region.
     pub(crate) const BYTES: usize = 1 << REGION_BITS;
+
+    /// Returns the first address of the region.
+    #[inline]
+    pub(crate) fn first(self) -> usize {
+        usize::try_from(self.0 << REGION_BITS).unwrap_or(usize::MAX)
+    }
 
     /// Returns the region of an address.
     #[inline(always)]
@@ -209,7 +217,7 @@ impl PackedClaims {
     fn flush(&self) {
         let batch: [u64; BATCH] = from_fn(|at| self.batch[at].get());
         let batch = batch.get(..self.batched.replace(0)).unwrap_or(&[]);
-        if !self.words.borrow_mut().push_all(batch) {
+        if !self.words.borrow_mut().push_all_past_caches(batch) {
             let claims = Unpacked { words: batch.iter(), region: 0 };
             self.lost.set(self.lost.get() + claims.count());
             // The words of a region may be among them.
@@ -232,6 +240,7 @@ impl PackedClaims {
     /// Returns the packed claims, and the number of those that were lost because memory was short.
     pub(crate) fn into_words(self) -> (PackedWords, usize) {
         self.flush();
+        sys::end_writes_past_caches();
         (PackedWords(self.words.into_inner()), self.lost.get())
     }
 }

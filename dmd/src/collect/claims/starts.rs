@@ -208,12 +208,6 @@ impl Starts {
         self.of(Region::of(start)).map_or(std::ptr::null(), |found| found.address(start))
     }
 
-    /// Returns the blocks of a region without any.
-    #[inline]
-    pub(crate) fn none(&self) -> StartsOfRegion<'_> {
-        StartsOfRegion { codes: self.codes, bytes: &[] }
-    }
-
     /// Returns the block that started at this address.
     #[inline]
     pub(crate) fn at(&self, address: usize) -> AtBegin {
@@ -225,7 +219,46 @@ impl Starts {
     }
 }
 
-impl StartsOfRegion<'_> {
+/// The blocks of a region whose starts are multiples of 16, for quick questions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuickStarts<'s> {
+    codes: &'s [u8; Region::BYTES / UNIT],
+    /// The first address of the region.
+    first: usize,
+    /// What a code's units lack of usable bytes, modulo the size of an address.
+    rest: usize,
+}
+
+impl QuickStarts<'_> {
+    /// Returns the usable bytes of an expected block, if it is in the region, and they follow from
+    /// the block that started at its address.
+    #[inline(always)]
+    pub(crate) fn usable(
+        self,
+        start: usize,
+        expected: &ExpectedBlocks<'_>,
+        block: &ExpectedBlock,
+    ) -> Option<usize> {
+        // The bits of an address in which all starts of the region are equal.
+        const EQUAL: usize = !(Region::BYTES - UNIT);
+        if (start ^ self.first) & EQUAL != 0 {
+            return None;
+        }
+        let code = self.codes[(start & (Region::BYTES - 1)) / UNIT];
+        let usable = (usize::from(code) * UNIT).wrapping_add(self.rest);
+        expected.has_still(block, code, usable).then_some(usable)
+    }
+}
+
+impl<'s> StartsOfRegion<'s> {
+    /// Returns the same for quick questions, if starts are multiples of 16.
+    #[inline]
+    pub(crate) fn quick(self, region: Region) -> Option<QuickStarts<'s>> {
+        let codes = self.bytes.try_into().ok()?;
+        let rest = self.codes.rest.wrapping_sub(UNIT);
+        Some(QuickStarts { codes, first: region.first(), rest })
+    }
+
     /// Returns the address of the byte for a block.
     #[inline(always)]
     fn address(self, start: usize) -> *const u8 {
@@ -242,25 +275,6 @@ impl StartsOfRegion<'_> {
         let back = (index - first - found) << self.codes.align_bits;
         let start = (address >> self.codes.align_bits << self.codes.align_bits) - back;
         Some((start, self.codes.at_begin(self.bytes[first + found])))
-    }
-
-    /// Returns the usable bytes of an expected block, if they follow from the block that started at
-    /// its address. The address is in the region.
-    #[inline(always)]
-    pub(crate) fn usable(
-        self,
-        start: usize,
-        expected: &ExpectedBlocks<'_>,
-        block: &ExpectedBlock,
-    ) -> Option<usize> {
-        if start & ((1 << self.codes.align_bits) - 1) != 0 {
-            return None;
-        }
-        let code = *self.bytes.get(self.codes.index(start))?;
-        // Those of `NO_BLOCK` and `OTHER_SIZE` are 255 and 254, which are no sizes.
-        let units = code.wrapping_sub(1);
-        let usable = usize::from(units) * UNIT + self.codes.rest;
-        expected.has_still(block, units, usable).then_some(usable)
     }
 
     /// Returns the block that started at this address of the region. It is unknown of a block that

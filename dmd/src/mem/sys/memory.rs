@@ -205,6 +205,39 @@ pub(crate) fn prefetch_to_write<T>(address: *const T) {
     let _ = address;
 }
 
+/// Copies words to memory that nobody reads soon: past the caches where the processor can, so that
+/// these keep what they have, and lines are not read before they are overwritten. Other threads may
+/// see the words only after [`end_writes_past_caches`].
+///
+/// # Safety
+///
+/// `to` has room for the words, and is aligned to them.
+#[inline]
+pub(crate) unsafe fn write_past_caches(to: NonNull<u64>, words: &[u64]) {
+    #[cfg(all(not(miri), target_arch = "x86_64"))]
+    for (index, word) in words.iter().enumerate() {
+        // SAFETY: there is room for all words.
+        let place = unsafe { to.add(index) };
+        // SAFETY: writable and aligned. Each processor of this architecture has the instruction.
+        unsafe { std::arch::x86_64::_mm_stream_si64(place.as_ptr().cast(), word.cast_signed()) };
+    }
+    #[cfg(any(miri, not(target_arch = "x86_64")))]
+    // SAFETY: there is room for all words, which are not part of a mutable slice.
+    unsafe {
+        to.as_ptr().copy_from_nonoverlapping(words.as_ptr(), words.len());
+    }
+}
+
+/// Lets other threads see what [`write_past_caches`] has written, as any other store.
+#[inline]
+pub(crate) fn end_writes_past_caches() {
+    #[cfg(all(not(miri), target_arch = "x86_64"))]
+    // SAFETY: each processor of this architecture has the instruction, which changes no value.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}
+
 /// A shortage of memory on one thread, for tests.
 #[cfg(test)]
 pub(crate) mod shortage {

@@ -256,11 +256,11 @@ impl Ops<'_> {
 impl ExpectedBlocks<'_> {
     /// Returns whether one of the blocks has surely as many usable bytes as the block at its
     /// address had when the collection began: only if blocks of this size have so many. Another one
-    /// may have been freed there since. `units` is `usable / 16`, or 254 or 255 for no size.
+    /// may have been freed there since. `code` is `usable / 16 + 1`, or 0 or 255 for no size.
     #[inline(always)]
     #[must_use]
-    pub fn has_still(&self, block: &ExpectedBlock, units: u8, usable: usize) -> bool {
-        block.otherwise.get().is_usual() && self.classes.has(units, usable, block.size.get())
+    pub fn has_still(&self, block: &ExpectedBlock, code: u8, usable: usize) -> bool {
+        block.otherwise.get().is_usual() && self.classes.has(code, usable, block.size.get())
     }
 
     /// Returns the sizes of one of the blocks: as they were when the collection began, or as the
