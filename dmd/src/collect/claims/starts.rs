@@ -225,7 +225,7 @@ pub(crate) struct QuickStarts<'s> {
     codes: &'s [u8; Region::BYTES / UNIT],
     /// The first address of the region.
     first: usize,
-    /// What a code's units lack of usable bytes, modulo the size of an address.
+    /// To be added to a code's units, for usable bytes. Sums wrap around.
     rest: usize,
 }
 
