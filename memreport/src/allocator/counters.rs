@@ -1,9 +1,6 @@
 //! Counts allocated and freed blocks and bytes, in one slot per thread so that threads do not
 //! contend.
-#![cfg_attr(
-    all(target_os = "linux", not(miri)),
-    expect(unsafe_code, reason = "asks the C library which thread this is")
-)]
+#![expect(unsafe_code, reason = "asks the C library which thread this is, and reads its slot")]
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -309,15 +306,20 @@ crate::__hook_local! {
 
 #[cfg(not(memreport_preload))]
 std::thread_local! {
-    /// The same slot, or [`STOPPED`]. Unlike an option it needs no test of its own.
-    static OWN_OR_STOPPED: Cell<&'static Slot> = const { Cell::new(&STOPPED) };
+    /// The same slot, or [`STOPPED`]. Unlike an option it needs no test of its own. A pointer, since
+    /// Rust 1.84 refuses a constant reference to what changes.
+    static OWN_OR_STOPPED: Cell<*const Slot> = const { Cell::new(&raw const STOPPED) };
 }
 
 /// Returns the slot of this thread, or [`STOPPED`].
 #[inline(always)]
 fn own_or_stopped() -> &'static Slot {
     #[cfg(not(memreport_preload))]
-    return OWN_OR_STOPPED.try_with(Cell::get).unwrap_or(&STOPPED);
+    {
+        let slot = OWN_OR_STOPPED.try_with(Cell::get).unwrap_or(&raw const STOPPED);
+        // SAFETY: it is `STOPPED`, or a slot that `set_own` was given for the rest of the process.
+        unsafe { &*slot }
+    }
     // A value that begins with an address is no `__hook_local!`.
     #[cfg(memreport_preload)]
     OWN.try_with(Cell::get).ok().flatten().unwrap_or(&STOPPED)

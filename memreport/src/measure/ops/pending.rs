@@ -56,7 +56,7 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new() -> Self {
         Pending {
-            blocks: [const { ExpectedBlock::new(null(), 0) }; RING],
+            blocks: core::array::from_fn(|_| ExpectedBlock::new(null(), 0)),
             next: Cell::new(0),
             prefetched: Cell::new(0),
             answered: RefCell::new(VecDeque::new()),
