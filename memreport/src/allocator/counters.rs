@@ -306,8 +306,8 @@ crate::__hook_local! {
 
 #[cfg(not(memreport_preload))]
 std::thread_local! {
-    /// The same slot, or [`STOPPED`]. Unlike an option it needs no test of its own. A pointer, since
-    /// Rust 1.84 refuses a constant reference to what changes.
+    /// The same slot, or [`STOPPED`]. Unlike an option it needs no test of its own. A pointer,
+    /// since Rust 1.84 refuses a constant reference to what changes.
     static OWN_OR_STOPPED: Cell<*const Slot> = const { Cell::new(&raw const STOPPED) };
 }
 
