@@ -350,7 +350,7 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
 
     fn prepared_class(&self, size: usize) -> Option<usize> {
         let is_prepared = plan().is_prepared();
-        self.inner.prepared_class(size.max(Self::LEAST)).filter(|_| is_prepared)
+        is_prepared.then(|| self.inner.prepared_class(size.max(Self::LEAST))).flatten()
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

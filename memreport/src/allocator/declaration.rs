@@ -130,6 +130,7 @@ pub struct Declaration {
     usable_size: UsableSizeFn,
     /// True if that function reads the word before a block.
     reads_header: bool,
+    /// Returns the usable bytes of blocks by their requested bytes, as far as they are known.
     class: fn(usize) -> Option<usize>,
     statistics: fn() -> Option<HeapStatistics>,
     release_unused: fn(),

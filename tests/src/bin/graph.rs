@@ -6,6 +6,8 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::process;
 
+use memreport_workload::Numbers;
+
 dmd::global_allocator!();
 
 /// The shapes of the graph.
@@ -36,33 +38,21 @@ impl Shape {
     }
 
     /// Returns the blocks that a block points at.
-    fn links(self, block: usize, blocks: usize, random: &mut Random) -> Vec<usize> {
+    fn links(self, block: usize, blocks: usize, random: &mut Numbers) -> Vec<usize> {
         match self {
             Self::Chain => (block + 1..blocks).take(1).collect(),
             Self::Star if block == 0 => (1..blocks).collect(),
             Self::Star => Vec::new(),
             Self::Ladder => (block + 1..blocks).take(2).collect(),
             Self::Ring => vec![(block + 1) % blocks, (block + blocks - 1) % blocks],
-            Self::Random => (0..random.below(9)).map(|_| random.below(blocks)).collect(),
+            Self::Random => (0..random.index(9)).map(|_| random.index(blocks)).collect(),
         }
-    }
-}
-
-/// Random numbers that are the same in each run (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 16).unwrap_or(0) % end.max(1)
     }
 }
 
 /// Allocates the blocks, of two words at least, and returns the first.
 fn graph(shape: Shape, blocks: usize) -> &'static [usize] {
-    let mut random = Random(1);
+    let mut random = Numbers::new(1);
     let links: Vec<Vec<usize>> =
         (0..blocks).map(|block| shape.links(block, blocks, &mut random)).collect();
     let words = |links: &Vec<usize>| vec![0; links.len().max(2)].leak();

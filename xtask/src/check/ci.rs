@@ -63,13 +63,14 @@ pub(super) const ALL_DOCS: Step =
     ("all docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
 
 /// The modules of `dmd` with models of shared state, as filters of tests.
-const MODELS: [&str; 6] = [
+const MODELS: [&str; 7] = [
     "event::models::",
     "mem::models::",
     "sample::models::",
     "stack::models::",
     "table::models::",
     "table::blocks::sampled::models::",
+    "table::blocks::huge::models::",
 ];
 
 /// The work of the checkers here: all within two minutes, besides their builds.

@@ -1,6 +1,7 @@
 //! Features alone and in pairs, and the oldest Rust that the dependencies allow.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use std::io::Write;
 use std::process::Command;
 
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use crate::build;
 use crate::failure::Failure;
+use crate::scratch::Scratch;
 
 /// Features of `memreport` that affect each other. They are also checked in pairs; all others only
 /// alone.
@@ -99,15 +101,20 @@ pub(crate) fn without_std(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(holds)
 }
 
-/// The packages that promise a Rust version.
-const PROMISING: [&str; 5] =
-    ["memreport", "memreport-derive", "memreport-dmd", "memreport-analysis", "about-memory"];
+/// The packages that promise a Rust version, with their folders.
+const PROMISING: [(&str, &str); 5] = [
+    ("memreport", "memreport"),
+    ("memreport-derive", "memreport-derive"),
+    ("memreport-dmd", "dmd"),
+    ("memreport-analysis", "dmd-analysis"),
+    ("about-memory", "about-memory"),
+];
 
 /// Checks that the promised Rust version of each package is no older than its dependencies require,
 /// and builds the packages with it where it is installed.
 pub(crate) fn rust_version(out: &mut dyn Write) -> Result<bool, Failure> {
     let mut holds = true;
-    for package in PROMISING {
+    for (package, folder) in PROMISING {
         let (ours, (theirs, by)) = versions(package)?;
         writeln!(
             out,
@@ -128,13 +135,33 @@ pub(crate) fn rust_version(out: &mut dyn Write) -> Result<bool, Failure> {
             )?;
             continue;
         }
-        let mut rustup = Command::new("rustup");
-        rustup.args(["run", &toolchain, "cargo", "check", "--package", package]);
-        let target = build::target()?.join("oldest");
-        holds &=
-            rustup.current_dir(build::root()).env("CARGO_TARGET_DIR", target).status()?.success();
+        if !check_with(&toolchain, package, folder)? {
+            writeln!(out, "\nFAILED: {package} does not compile with Rust {toolchain}")?;
+            holds = false;
+        }
     }
     Ok(holds)
+}
+
+/// Compiles a package with a toolchain, as the dependency of a program. The workspace has packages
+/// whose manifests need a newer one.
+fn check_with(toolchain: &str, package: &str, folder: &str) -> Result<bool, Failure> {
+    let scratch = Scratch::new()?;
+    let program = scratch.0.join("oldest");
+    fs::create_dir_all(program.join("src"))?;
+    let folder = build::root().join(folder);
+    let manifest = format!(
+        "[package]\nname = \"oldest\"\nedition = \"2021\"\n[dependencies]\n{package} = {{ path = {folder:?} }}\n\
+         [workspace]\n"
+    );
+    fs::write(program.join("Cargo.toml"), manifest)?;
+    fs::write(program.join("src/main.rs"), "fn main() {}\n")?;
+    let mut rustup = Command::new("rustup");
+    rustup.args(["run", toolchain, "cargo", "check", "--quiet"]).current_dir(program);
+    rustup.env("CARGO_TARGET_DIR", build::target()?.join("oldest"));
+    // Of the dependencies, the versions for this toolchain.
+    rustup.env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback");
+    Ok(rustup.status()?.success())
 }
 
 /// Returns the minor Rust version of a package, and the largest of its dependencies with its name.

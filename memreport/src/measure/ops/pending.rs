@@ -198,7 +198,7 @@ impl Ops<'_> {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         let missed = |block: &ExpectedBlock| self.look_up_missed(block);
         let usable_size = self.collection.usable_size;
-        let classes = &self.collection.classes;
+        let classes = self.collection.classes;
         let batch = ExpectedBlocks { blocks, next, missed: &missed, usable_size, classes };
         let counted = match self.collection.recorder {
             None => tracker.expected_blocks(batch),
