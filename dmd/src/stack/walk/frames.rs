@@ -297,18 +297,18 @@ fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
     let opaque = Frame { registers, saved };
     let code = registers.instruction.wrapping_sub(usize::from(!is_interrupted));
     let found = cfi::look_up(CodeAddress { code, is_exact: is_interrupted });
-    let next = match found.map(|found| (found.rule.rule(), found.is_permanent)) {
-        // A plain, permanent rule that was not cached yet: as on the fast path.
-        Some((Rule::Plain(rule), true))
-            if !is_interrupted
-                && let Some(PlainStep { saved, caller }) =
-                    caller(registers, rule, memory, Frame::UNCHANGED)
-                && caller.instruction != 0 =>
-        {
-            let position = Position { registers: caller, is_interrupted: false };
-            let frame = Frame { registers, saved };
-            return Step { frame: Some(frame), next: Ok((position, memory)) };
-        }
+    let found = found.map(|found| (found.rule.rule(), found.is_permanent));
+    // A plain, permanent rule that was not cached yet: as on the fast path.
+    if !is_interrupted
+        && let Some((Rule::Plain(rule), true)) = found
+        && let Some(PlainStep { saved, caller }) = caller(registers, rule, memory, Frame::UNCHANGED)
+        && caller.instruction != 0
+    {
+        let position = Position { registers: caller, is_interrupted: false };
+        let frame = Frame { registers, saved };
+        return Step { frame: Some(frame), next: Ok((position, memory)) };
+    }
+    let next = match found {
         Some((Rule::Plain(rule), _)) => {
             caller_on_any_stack(registers, rule, memory).map(|caller| caller.position(false))
         }
