@@ -30,7 +30,7 @@ pub(crate) mod coverage;
 pub(crate) mod json;
 
 pub use by::{Group, group_by, write_groups};
-pub use coverage::{Coverage, NoReports, Suggestion, coverage};
+pub use coverage::{Coverage, NoReports, Suggestion, coverage, coverage_of};
 pub use explain::{
     ClassPlaces, Explained, Place, WrongPlace, explain, pointing_types, write_explained,
     write_places, write_summary,

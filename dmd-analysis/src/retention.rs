@@ -32,6 +32,8 @@ pub use why_alive::{PathOptions, PathToRoot, Target, TargetNotFound, WhyAlive};
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::sync::OnceLock;
+
 use crate::analysis::ClampError;
 use crate::analysis::ExplainOptions;
 use crate::analysis::frames::{Sites, Style};
@@ -39,9 +41,11 @@ use crate::analysis::scan::links::BlockRanges;
 use crate::read::{Dump, Mode, Sum};
 use graph::Graph;
 use graph::bytes::NodeBytes;
-use graph::dominators::{Dominators, NearestDominators};
+use graph::dominators::{Dominators, add_dominated};
+use graph::nodes::NodeSet;
+use graph::sources::Nearest;
 use kinds::Kinds;
-use roots::{RootedGraph, Roots};
+use roots::Roots;
 
 /// The number that stands for no node.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -73,10 +77,12 @@ pub struct Retention<'d> {
     options: &'d ExplainOptions,
     ranges: BlockRanges<'d>,
     sites: Sites,
-    /// The nodes are the blocks in the order of the dump, then the statics, the loose cycles, and
-    /// the root.
-    graph: Graph,
     roots: Roots,
+    /// The nodes with several sources.
+    several: NodeSet,
+    /// The whole graph. It takes more memory than all the rest, so it is built when it is first
+    /// needed.
+    graph: OnceLock<Graph>,
     dominators: Dominators,
     kinds: Kinds,
     /// By node: its retained size in bytes.
@@ -109,15 +115,28 @@ impl<'d> Retention<'d> {
         let ranges = BlockRanges::new(dump)?;
         let style = Style { root: options.root.as_deref(), width: 0 };
         let sites = Sites::new(dump, options.max_frames, &style);
-        let RootedGraph { mut graph, roots } = roots::find(&ranges, &sites, &style);
+        let (roots, sources) = roots::find(&ranges, &sites, &style);
         ranges.check_words()?;
-        let root = u32::try_from(graph.len() - 1).unwrap_or(NONE);
-        let nearest = NearestDominators::new(&mut graph, root);
+        let nodes = sources.len();
+        let root = u32::try_from(nodes - 1).unwrap_or(NONE);
+        let Nearest { of, several } = sources.into_dominators(root);
         let sizes = dump.blocks.iter().map(|block| block.usable().saturating_mul(block.num));
-        let retained = nearest.retained(NodeBytes::new(graph.len(), sizes));
-        let dominators = nearest.into_tree();
-        let kinds = Kinds::new(&sites);
-        Ok(Self { dump, options, ranges, sites, graph, roots, dominators, kinds, retained })
+        let mut retained = NodeBytes::new(nodes, sizes);
+        add_dominated(&of, &mut retained);
+        let dominators = Dominators::new(of);
+        let (kinds, graph) = (Kinds::new(&sites), OnceLock::new());
+        Ok(Self {
+            dump,
+            options,
+            ranges,
+            sites,
+            roots,
+            several,
+            graph,
+            dominators,
+            kinds,
+            retained,
+        })
     }
 
     /// Returns the bytes of all blocks.
@@ -147,8 +166,40 @@ impl<'d> Retention<'d> {
         self.retained.get(u32::try_from(block).unwrap_or(NONE))
     }
 
+    /// Checks that all words could be read so far.
+    ///
+    /// Paths and groups read words of the dump's blocks once more. Without all of them, such an
+    /// answer is not complete.
+    ///
+    /// # Errors
+    ///
+    /// If the dump's file has become shorter or unreadable.
+    pub fn check_words(&self) -> Result<(), ClampError> {
+        self.ranges.check_words()
+    }
+
+    /// Returns the graph of the dump.
+    fn graph(&self) -> &Graph {
+        self.graph.get_or_init(|| self.roots.graph(&self.ranges))
+    }
+
+    /// Returns the blocks that a block points at, in ascending order.
+    fn targets(&self, block: u32) -> Vec<u32> {
+        let mut targets = Vec::new();
+        self.ranges.each_link_of(block, |link| targets.push(link.to));
+        targets.retain(|&target| target != block);
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+
+    /// Returns whether a node points at another, and no other node does.
+    fn is_only_source(&self, node: u32, of: u32) -> bool {
+        !self.several.contains(of) && self.dominators.parent(of) == Some(node)
+    }
+
     fn root(&self) -> u32 {
-        u32::try_from(self.graph.len() - 1).unwrap_or(NONE)
+        u32::try_from(self.dominators.len() - 1).unwrap_or(NONE)
     }
 
     fn node(&self, number: u32) -> Node {

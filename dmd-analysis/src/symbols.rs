@@ -105,12 +105,17 @@ impl Symboliser {
     /// Returns the fields of these types in the program that wrote `dump`. Types without debug
     /// information are left out.
     pub fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
+        if types.is_empty() {
+            return Members::default();
+        }
         let program = dump.extension.as_ref().and_then(|ours| ours.program.clone());
         let wanted = types.iter().map(|name| &**name).collect();
-        program
-            .map(|path| self.module(dump, &path).members(&wanted))
-            .filter(|_| !types.is_empty())
-            .unwrap_or_default()
+        program.map(|path| self.module(dump, &path).members(&wanted)).unwrap_or_default()
+    }
+
+    /// Frees the debug information of all modules. It is read again when it is needed.
+    pub fn free_modules(&mut self) {
+        self.modules.clear();
     }
 
     /// Returns the types of the program that wrote `dump`, and the variables that its threads had;

@@ -49,7 +49,7 @@ pub fn group_by(dump: &Dump, axis: &Axis, options: &ExplainOptions) -> Vec<Group
     let mut blocks = DumpBlocks::new(dump, &sites, style);
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for block in &dump.blocks {
+    for block in dump.blocks.added_up() {
         let at = *places.entry(blocks.group_name(&block, axis)).or_insert_with_key(|name| {
             let none = Totals::default();
             groups.push(Group { name: name.clone(), all: none, unreported: none, twice: none });

@@ -94,7 +94,22 @@ pub fn coverage(dump: &Dump, options: &ExplainOptions) -> Result<Coverage, NoRep
     if mode(dump) != Mode::DarkMatter {
         return Err(NoReports);
     }
-    let explained = explain(dump, options);
+    coverage_of(dump, &explain(dump, options), options)
+}
+
+/// Computes the coverage of a dump that is explained with the same options.
+///
+/// # Errors
+///
+/// If the dump has no reports.
+pub fn coverage_of(
+    dump: &Dump,
+    explained: &Explained,
+    options: &ExplainOptions,
+) -> Result<Coverage, NoReports> {
+    if explained.mode != Mode::DarkMatter {
+        return Err(NoReports);
+    }
     let ours = dump.extension.as_ref();
     let partial = explained.wrong.iter().filter(|wrong| wrong.kind == WrongKind::Partial);
     let groups = |axis: &Axis| {
@@ -116,7 +131,7 @@ pub fn coverage(dump: &Dump, options: &ExplainOptions) -> Result<Coverage, NoRep
         reporters: groups(&Axis::Field),
         measured: ours.map(|ours| ours.measured.clone()).unwrap_or_default(),
         skipped: ours.map(|ours| ours.skipped.clone()).unwrap_or_default(),
-        suggestions: suggestions(&explained),
+        suggestions: suggestions(explained),
     })
 }
 

@@ -29,22 +29,9 @@ use wrong::wrong_places;
 pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     let style = Style { root: options.root.as_deref(), width: options.width };
     let sites = Sites::new(dump, options.max_frames, &style);
-    let mut heap = Totals::default();
-    let mode = mode(dump);
-    let mut by_place: HashMap<(Class, usize, &[TraceId]), PlaceBlocks<'_>> = HashMap::new();
     let facts = ProgramFacts::new(dump, &style, &options.members);
-    for (index, block) in dump.blocks.iter().enumerate() {
-        heap.add_weighted(&block);
-        let reports = dump.reports(&block);
-        let site = sites.of(block.kind.alloc);
-        let class = class(mode, reports);
-        let blocks = by_place.entry((class, site, reports.unwrap_or(&[]))).or_default();
-        blocks.totals.add_weighted(&block);
-        if class == Class::Unreported {
-            add(&mut blocks.causes.held, BlockHolder::of(&block), &block);
-            add(&mut blocks.causes.pointed, facts.pointing(dump, index), &block);
-        }
-    }
+    let by_place = by_place(dump, &sites, &facts);
+    let heap = by_place.values().fold(Totals::default(), |sum, blocks| sum.plus(&blocks.totals));
     let mut by_class: Vec<ClassPlaces> = Vec::new();
     for ((class, site, reports), PlaceBlocks { totals, causes }) in by_place {
         let reporters = reports.iter().map(|&trace| reporter(dump, Some(trace), &style)).collect();
@@ -78,7 +65,7 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     let ours = dump.extension.as_ref();
     let untracked = ours.map_or(Sum::default(), |ours| ours.untracked);
     Explained {
-        mode,
+        mode: mode(dump),
         sampled: ours.and_then(|ours| ours.sampled),
         untracked,
         reported_untracked: ours.map_or(0, |ours| ours.reported_untracked),
@@ -101,15 +88,43 @@ pub fn pointing_types(dump: &Dump, options: &ExplainOptions) -> Vec<String> {
     let sites = Sites::new(dump, options.max_frames, &style);
     let members = Members::new();
     let facts = ProgramFacts::new(dump, &style, &members);
-    let unreported =
-        dump.blocks.iter().enumerate().filter(|(_, block)| dump.reports(block).is_none());
-    let types = unreported.filter_map(|(index, _)| {
-        let pointing = facts.pointing(dump, index)?;
+    let types = facts.pointing(dump).filter_map(|(_, pointing)| {
         let BlockType::Known(name) = &sites.get(pointing.alloc).block_type else { return None };
         facts.own_type(name).map(str::to_owned)
     });
     let types: BTreeSet<String> = types.collect();
     types.into_iter().collect()
+}
+
+/// A class, the number of a site, and the reports of its blocks.
+type PlaceKey<'d> = (Class, usize, &'d [TraceId]);
+
+/// Adds up the blocks of each place.
+fn by_place<'d>(
+    dump: &'d Dump,
+    sites: &Sites,
+    facts: &ProgramFacts<'d>,
+) -> HashMap<PlaceKey<'d>, PlaceBlocks<'d>> {
+    let mode = mode(dump);
+    let mut by_place: HashMap<PlaceKey<'d>, PlaceBlocks<'d>> = HashMap::new();
+    for block in dump.blocks.added_up() {
+        let reports = dump.reports(&block);
+        let class = class(mode, reports);
+        let place = (class, sites.of(block.kind.alloc), reports.unwrap_or(&[]));
+        let blocks = by_place.entry(place).or_default();
+        blocks.totals.add_weighted(&block);
+        if class == Class::Unreported {
+            add(&mut blocks.causes.held, BlockHolder::of(&block), &block);
+        }
+    }
+    for (index, pointing) in facts.pointing(dump) {
+        let block = dump.blocks.at(index);
+        let place = (Class::Unreported, sites.of(block.kind.alloc), &[][..]);
+        if let Some(blocks) = by_place.get_mut(&place) {
+            add(&mut blocks.causes.pointed, Some(pointing), &block);
+        }
+    }
+    by_place
 }
 
 /// The blocks of one place.

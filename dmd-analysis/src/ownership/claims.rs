@@ -33,6 +33,13 @@ pub(super) struct Edge {
     generation: u8,
 }
 
+impl Edge {
+    /// Returns the nodes that it leads from and to.
+    pub(super) fn ends(&self) -> (u32, u32) {
+        (self.from, self.to)
+    }
+}
+
 /// The evidence for the way from a root to a block, the best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
@@ -318,7 +325,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             false => Strength::Word,
         };
         let mut unused = None;
-        ranges.each_link_of(block, |link| {
+        ranges.each_link_in(block, words.0, |link| {
             let at = u64::from(link.at);
             if link.to == block || typed.binary_search(&at).is_ok() {
                 return;

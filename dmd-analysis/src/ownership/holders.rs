@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 
 use crate::analysis::scan::links::BlockRanges;
 use crate::retention::graph::Graph;
-use crate::retention::graph::dominators::{Dominators, NearestDominators};
+use crate::retention::graph::dominators::Dominators;
+use crate::retention::graph::sources::Sources;
 
 use self::handles::Handle;
 use super::claims::{Claims, Edge, Rank};
@@ -64,8 +65,11 @@ impl Holders {
         edges.sort_unstable_by_key(|edge| (edge.to, edge.strength, edge.from, edge.label));
         let root = roots.external;
         let handles = with_roots(handles::find(ranges, roots), &edges, roots);
-        let mut graph = graph(edges.iter(), roots, &handles);
-        let dominators = NearestDominators::new(&mut graph, root).into_tree();
+        let mut sources = Sources::new(roots.nodes());
+        let of_roots = of_roots(roots, &handles);
+        let all = edges.iter().map(Edge::ends).chain(of_roots);
+        all.for_each(|(from, to)| sources.add(from, to));
+        let dominators = Dominators::new(sources.into_dominators(root).of);
         Self { dominators, root, edges }
     }
 
@@ -121,17 +125,22 @@ fn with_roots(mut handles: Vec<Handle>, edges: &[Edge], roots: &Roots<'_>) -> Ve
     handles
 }
 
-/// Builds the graph. A thread with a handle hangs on its handles alone.
+/// Builds the graph of pointers and roots.
 fn graph<'e>(
     edges: impl Iterator<Item = &'e Edge> + Clone,
     roots: &Roots<'_>,
     handles: &[Handle],
 ) -> Graph {
+    let of_roots = of_roots(roots, handles);
+    Graph::of_edges(roots.nodes(), edges.map(Edge::ends).chain(of_roots.iter().copied()))
+}
+
+/// Returns the edges to the roots. A thread with a handle hangs on its handles alone.
+fn of_roots(roots: &Roots<'_>, handles: &[Handle]) -> Vec<(u32, u32)> {
     let with_handle: FxHashSet<u32> = handles.iter().map(|handle| handle.thread).collect();
     let sources = roots.sources.iter().zip(roots.first..);
     let sources = sources.filter(|(_, node)| !with_handle.contains(node));
     let sources = sources.map(|(source, node)| (roots.holder_of(source), node));
     let handles = handles.iter().map(|handle| (handle.from, handle.thread));
-    let blocks = edges.map(|edge| (edge.from, edge.to));
-    Graph::of_edges(roots.nodes(), blocks.chain(sources).chain(handles))
+    sources.chain(handles).collect()
 }

@@ -104,7 +104,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         let root = self.holders.root;
         // A node may have millions of children. The parent's row is [`NONE`] at the top.
         let mut pending: Vec<(u32, u32)> = Vec::new();
-        pending.extend(self.holders.dominators.children(root).iter().map(|&node| (node, NONE)));
+        pending.extend(self.holders.dominators.children(root).map(|node| (node, NONE)));
         while let Some((node, parent)) = pending.pop() {
             let parent = (parent != NONE).then_some(parent as usize);
             let row = match roots.sources.get((node as usize).wrapping_sub(self.dump.blocks.len()))
@@ -117,7 +117,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             };
             let below = self.holders.dominators.children(node);
             let row = u32::try_from(row).unwrap_or(NONE);
-            pending.extend(below.iter().map(|&below| (below, row)));
+            pending.extend(below.map(|below| (below, row)));
         }
     }
 
@@ -207,8 +207,6 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             return;
         }
         let bytes = block.usable().saturating_mul(block.num);
-        let mut buffer = Vec::new();
-        let words = Words(self.ranges.words_of(number, &mut buffer));
         let layout = self.claims.layouts.get(number);
         let is_known = matches!(self.sites.get(block.kind.alloc).block_type, BlockType::Known(_));
         let shapes = &mut self.claims.shapes;
@@ -219,6 +217,8 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             sums.typed = sums.typed.saturating_add(bytes);
         }
         let Some(layout) = layout else { return };
+        let mut buffer = Vec::new();
+        let words = Words(self.ranges.words_of(number, &mut buffer));
         let size = shapes.types.get(layout.type_of()).size;
         if let Some(Load { used, places }) = layout.load(size, block.req, words) {
             sums.load.used = sums.load.used.saturating_add(used);

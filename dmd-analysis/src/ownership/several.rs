@@ -92,7 +92,7 @@ fn name(source: &Source<'_>, roots: &Roots<'_>) -> String {
 /// leads to it. A root that is a part of another counts by itself.
 fn tops(holders: &Holders, roots: &Roots<'_>) -> Vec<u32> {
     let mut tops = vec![NONE; roots.nodes()];
-    let children = |node: u32| holders.dominators.children(node).iter().copied();
+    let children = |node: u32| holders.dominators.children(node);
     let mut pending: Vec<(u32, u32)> = children(holders.root).map(|top| (top, top)).collect();
     while let Some((node, top)) = pending.pop() {
         let top = if node >= roots.first { node } else { top };

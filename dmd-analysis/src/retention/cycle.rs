@@ -109,7 +109,7 @@ impl Retention<'_> {
             && !before.contains_key(&start)
         {
             next += 1;
-            for &target in self.graph.targets(node).iter().filter(|node| inside.contains(node)) {
+            for target in self.targets(node).into_iter().filter(|node| inside.contains(node)) {
                 before.entry(target).or_insert_with(|| {
                     queue.push(target);
                     node

@@ -4,6 +4,8 @@
 //! that can be computed again.
 
 pub(crate) mod bytes;
+pub(crate) mod nodes;
+pub(crate) mod sources;
 pub(crate) mod dominators;
 pub(crate) mod paths;
 pub(crate) mod cycles;
@@ -82,12 +84,6 @@ impl Neighbours {
             rows.flat_map(|node| self.of(node).iter().map(move |&to| (name(to), name(node))));
         Self::of_edges(nodes, edges)
     }
-
-    fn sort(&mut self) {
-        for ends in self.first.windows(2) {
-            self.of[ends[0] as usize..ends[1] as usize].sort_unstable();
-        }
-    }
 }
 
 impl Builder {
@@ -132,7 +128,8 @@ impl Builder {
         u32::try_from(self.targets.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the finished graph with this number of nodes.
+    /// Returns the finished graph with this number of nodes. The targets of each are in the order in
+    /// which they were added.
     pub(crate) fn finish(mut self, nodes: usize) -> Graph {
         self.fill(nodes + 1);
         drop(self.seen);
@@ -167,11 +164,13 @@ impl Graph {
         Self { targets, sources: OnceLock::new() }
     }
 
-    /// Returns a builder that goes on with edges of further nodes.
-    pub(crate) fn into_builder(self) -> Builder {
-        let Neighbours { mut first, of: targets } = self.targets;
-        first.pop();
-        Builder { first, targets, seen: Vec::new() }
+    /// Returns the same graph with the targets of each node in ascending order.
+    pub(crate) fn sorted(mut self) -> Self {
+        let Neighbours { first, of } = &mut self.targets;
+        for ends in first.windows(2) {
+            of[ends[0] as usize..ends[1] as usize].sort_unstable();
+        }
+        self
     }
 
     /// Returns the number of nodes.

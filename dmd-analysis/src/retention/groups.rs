@@ -52,9 +52,10 @@ impl Retention<'_> {
     /// Returns the bytes of these blocks and of the blocks that are only reachable through them.
     pub(crate) fn without(&self, is_gone: impl Fn(usize) -> bool) -> u64 {
         let mut marked: Vec<bool> = (0..self.dump.blocks.len()).map(is_gone).collect();
-        marked.resize(self.graph.len(), false);
+        let graph = self.graph();
+        marked.resize(graph.len(), false);
         let gone = marked.clone();
-        self.graph.reach(self.root(), &mut marked);
+        graph.reach(self.root(), &mut marked);
         let kept = marked.iter().zip(&gone).map(|(marked, gone)| *marked && !gone);
         let left = kept.zip(0..).filter(|(kept, _)| *kept).map(|(_, node)| self.size(node));
         self.heap().saturating_sub(left.fold(0, u64::saturating_add))
@@ -101,7 +102,7 @@ impl Retention<'_> {
                 above[group] += 1;
             }
             pending.push((node, true));
-            pending.extend(self.dominators.children(node).iter().map(|&child| (child, false)));
+            pending.extend(self.dominators.children(node).map(|child| (child, false)));
         }
         sums
     }

@@ -11,7 +11,7 @@ pub use handle_count::HandleCount;
 use rustc_hash::FxHashMap;
 
 use super::NONE;
-use super::graph::cycles::loose_cycles;
+use super::graph::sources::Sources;
 use super::graph::{Builder, Graph};
 use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
@@ -21,16 +21,26 @@ use external::ExternalRoots;
 use handle_count::count_handles;
 
 /// The roots of a dump: what holds the blocks that no other block points at.
+///
+/// In the graph of a dump, the nodes are the blocks in their order, then the statics, the loose
+/// cycles, and the root.
 #[derive(Debug)]
 pub(crate) struct Roots {
     /// The statics, and other memory outside the heap, that point at blocks.
-    pub(crate) statics: Vec<RootName>,
+    pub(crate) statics: Vec<StaticRoot>,
     /// The cycles that nothing outside of them points at.
     pub(crate) cycles: Vec<LooseCycle>,
     /// The blocks that nothing in the dump points at, sorted.
     heads: Vec<Head>,
     /// The external roots, each once.
     pub(crate) external: Vec<ExternalRoot>,
+}
+
+/// A static, and the blocks that it points at.
+#[derive(Debug)]
+pub(crate) struct StaticRoot {
+    pub(crate) name: RootName,
+    targets: Vec<u32>,
 }
 
 /// A block that nothing in the dump points at.
@@ -50,13 +60,6 @@ pub(crate) struct LooseCycle {
     pub(crate) handles: HandleCount,
 }
 
-/// The graph of a dump with its roots.
-#[derive(Debug)]
-pub(crate) struct RootedGraph {
-    pub(crate) graph: Graph,
-    pub(crate) roots: Roots,
-}
-
 impl Roots {
     /// Returns the number of a block's external root, or `None` if something in the dump points at
     /// the block.
@@ -64,62 +67,70 @@ impl Roots {
         let at = self.heads.binary_search_by_key(&block, |head| head.block).ok()?;
         Some(self.heads[at].external)
     }
+
+    /// Builds the graph of the dump.
+    pub(crate) fn graph(&self, ranges: &BlockRanges<'_>) -> Graph {
+        let mut builder = Builder::default();
+        ranges.each_link(|link| {
+            if link.from != link.to {
+                builder.add(link.from, link.to);
+            }
+        });
+        let blocks = ranges.dump().blocks.len();
+        let statics = self.statics.iter().map(|root| &root.targets);
+        let roots = statics.chain(self.cycles.iter().map(|cycle| &cycle.blocks));
+        for (targets, node) in roots.zip(number(blocks)..) {
+            targets.iter().for_each(|&block| builder.add(node, block));
+        }
+        let root = number(blocks + self.statics.len() + self.cycles.len());
+        let heads = self.heads.iter().map(|head| head.block);
+        heads.chain(number(blocks)..root).for_each(|node| builder.add(root, node));
+        builder.finish(root as usize + 1).sorted()
+    }
 }
 
-/// Builds the graph of a dump and finds its roots.
-pub(crate) fn find(ranges: &BlockRanges<'_>, sites: &Sites, style: &Style<'_>) -> RootedGraph {
+/// Finds the roots of a dump, and the sources of all nodes of its graph.
+pub(crate) fn find(ranges: &BlockRanges<'_>, sites: &Sites, style: &Style<'_>) -> (Roots, Sources) {
     let dump = ranges.dump();
-    let mut builder = Builder::default();
+    let blocks = dump.blocks.len();
+    let mut sources = Sources::new(blocks);
     let mut self_links = Vec::new();
     ranges.each_link(|link| {
         if link.from != link.to {
-            builder.add(link.from, link.to);
+            sources.add(link.from, link.to);
         } else if self_links.last() != Some(&link.from) {
             self_links.push(link.from);
         }
     });
     let statics = statics(ranges);
-    let number = |at: usize| u32::try_from(at).unwrap_or(NONE);
-    let blocks = dump.blocks.len();
-    for (at, place) in statics.iter().enumerate() {
-        place.targets.iter().for_each(|&block| builder.add(number(blocks + at), block));
+    for place in &statics {
+        let node = sources.add_node();
+        place.targets.iter().for_each(|&block| sources.add(node, block));
     }
-    let mut nodes = blocks + statics.len();
-    let graph = builder.finish(nodes);
-    let mut reached = vec![false; nodes];
-    let (mut heads, mut cycles) = (Vec::new(), Vec::new());
-    for node in 0..number(nodes) {
-        if graph.sources(node).is_empty() {
-            graph.reach(node, &mut reached);
-            if self_links.binary_search(&node).is_ok() {
-                cycles.push(vec![node]);
-            } else {
-                heads.push(node);
-            }
-        }
-    }
-    cycles.append(&mut loose_cycles(&graph, &reached));
-    drop(reached);
-    let mut builder = graph.into_builder();
+    let is_cycle = |head: &u32| self_links.binary_search(head).is_ok();
+    let (alone, heads): (Vec<u32>, Vec<u32>) = sources.heads().partition(is_cycle);
+    let mut cycles: Vec<Vec<u32>> = alone.into_iter().map(|block| vec![block]).collect();
+    cycles.append(&mut sources.loose_cycles());
+    let first = sources.len();
     for cycle in &cycles {
-        cycle.iter().for_each(|&block| builder.add(number(nodes), block));
-        nodes += 1;
+        let node = sources.add_node();
+        cycle.iter().for_each(|&block| sources.add(node, block));
     }
-    let cycle_nodes = number(nodes - cycles.len())..number(nodes);
-    heads.iter().copied().chain(cycle_nodes).for_each(|head| builder.add(number(nodes), head));
+    let root = sources.add_node();
+    heads.iter().copied().chain(number(first)..root).for_each(|node| sources.add(root, node));
     let mut external = ExternalRoots::new(dump, style);
-    heads.retain(|&head| (head as usize) < blocks);
-    let heads =
-        heads.into_iter().map(|block| Head { block, external: external.of_block(block) }).collect();
+    let heads = heads.into_iter().filter(|&head| (head as usize) < blocks);
+    let heads = heads.map(|block| Head { block, external: external.of_block(block) }).collect();
     let cycles = cycles.into_iter().map(|blocks| {
         let handles = count_handles(ranges, sites, &blocks);
         LooseCycle { external: external.of_cycle(&blocks), blocks, handles }
     });
     let cycles = cycles.collect();
-    let statics = statics.into_iter().map(|place| place.name).collect();
-    let roots = Roots { statics, cycles, heads, external: external.list };
-    // The root is the last node, even if it holds nothing.
-    RootedGraph { graph: builder.finish(nodes + 1), roots }
+    (Roots { statics, cycles, heads, external: external.list }, sources)
+}
+
+fn number(node: usize) -> u32 {
+    u32::try_from(node).unwrap_or(NONE)
 }
 
 /// The name of a static, or of other memory outside the heap.
@@ -127,12 +138,6 @@ pub(crate) fn find(ranges: &BlockRanges<'_>, sites: &Sites, style: &Style<'_>) -
 pub(crate) struct RootName {
     pub(crate) name: String,
     pub(crate) is_static: bool,
-}
-
-/// A static, and the blocks that it points at.
-struct StaticRoot {
-    name: RootName,
-    targets: Vec<u32>,
 }
 
 /// Returns the statics of a dump that point at blocks.

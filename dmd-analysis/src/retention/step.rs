@@ -116,7 +116,7 @@ impl Retention<'_> {
         let place = match self.node(node) {
             Node::Block(block) => StepPlace::Block(block),
             Node::Static(at) => {
-                let RootName { name, is_static } = self.roots.statics[at].clone();
+                let RootName { name, is_static } = self.roots.statics[at].name.clone();
                 if is_static { StepPlace::Static(name) } else { StepPlace::Outside(name) }
             }
             Node::Cycle(at) => {
@@ -159,7 +159,7 @@ impl Retention<'_> {
         let reports = self.dump.reports(&self.dump.blocks.get(to as usize)?)?;
         let block_type =
             &self.sites.get(self.dump.blocks.get(from as usize)?.kind.alloc).block_type;
-        let is_only = self.graph.sources(to) == [from];
+        let is_only = self.is_only_source(from, to);
         reports.iter().find_map(|report| {
             let site = ours.reports.get(report)?;
             let (owner, field) = (site.type_name.as_ref()?, site.field.as_ref()?);

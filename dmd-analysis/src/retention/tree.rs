@@ -101,12 +101,15 @@ impl Retention<'_> {
     #[must_use]
     pub fn tree(&self, options: &TreeOptions) -> RetainedNode {
         let forest = Forest { retention: self, keys: Keys::new(self), options };
-        let children = self.dominators.children(self.root()).to_vec();
+        let children = self.dominators.children(self.root()).collect();
         let mut heap = RetainedNode::new(RetainedName::Heap, self.heap());
         heap.children = forest.children(children, options.depth.min(MOST_LEVELS), Keys::of_root);
         heap
     }
 }
+
+/// The number of nodes that are freed at once when they move to their groups: 1 MiB.
+const FREED_AT_ONCE: usize = 1 << 18;
 
 /// The maximum depth, because the tree is built, printed and dropped by recursion.
 const MOST_LEVELS: usize = 200;
@@ -148,10 +151,18 @@ impl Forest<'_> {
         children
     }
 
-    fn groups(&self, nodes: Vec<u32>, key: fn(&Keys, &Retention<'_>, u32) -> Key) -> Vec<Group> {
+    fn groups(
+        &self,
+        mut nodes: Vec<u32>,
+        key: fn(&Keys, &Retention<'_>, u32) -> Key,
+    ) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-        for node in nodes {
+        while let Some(node) = nodes.pop() {
+            // There may be as many as blocks, so that they are in memory once.
+            if nodes.capacity() - nodes.len() > FREED_AT_ONCE {
+                nodes.shrink_to_fit();
+            }
             let key = key(&self.keys, self.retention, node);
             let at = *places.entry(key).or_insert_with(|| {
                 groups.push(Group { key, nodes: Vec::new(), retained: 0 });
@@ -159,6 +170,7 @@ impl Forest<'_> {
             });
             groups[at].add(node, self.retention);
         }
+        groups.iter_mut().for_each(|group| group.nodes.reverse());
         groups
     }
 
@@ -173,7 +185,7 @@ impl Forest<'_> {
         while let Some(node) = nodes.pop() {
             shown.own = shown.own.saturating_add(self.retention.size(node));
             shown.blocks = shown.blocks.saturating_add(self.retention.count(node));
-            for &child in self.retention.dominators.children(node) {
+            for child in self.retention.dominators.children(node) {
                 let is_same = self.keys.of(self.retention, child) == key;
                 if is_same { nodes.push(child) } else { dominated.push(child) }
             }
@@ -189,7 +201,7 @@ impl Forest<'_> {
         match key {
             Key::Root => RetainedName::Heap,
             Key::Static(at) => {
-                let RootName { name, is_static } = self.retention.roots.statics[at].clone();
+                let RootName { name, is_static } = self.retention.roots.statics[at].name.clone();
                 if is_static { RetainedName::Static(name) } else { RetainedName::Outside(name) }
             }
             Key::External(NONE) => RetainedName::Shared,

@@ -69,7 +69,7 @@ impl Retention<'_> {
         options: &PathOptions,
     ) -> Result<WhyAlive, TargetNotFound> {
         let blocks = self.blocks_of(target).ok_or_else(|| TargetNotFound(target.clone()))?;
-        let shortest = ShortestPaths::new(&self.graph, self.root());
+        let shortest = ShortestPaths::new(self.graph(), self.root());
         let own = blocks.iter().map(|&block| self.size(block)).fold(0, u64::saturating_add);
         let (retained, dominator, found) = if let [block] = blocks[..] {
             let dominator = self.dominators.parent(block).filter(|&node| node != self.root());

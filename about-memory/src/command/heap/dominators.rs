@@ -55,11 +55,13 @@ impl DominatorsArgs {
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
         let dump = Scan::new(&self.input).read(&mut reader, &mut context.notes)?;
+        reader.free_modules();
         let options = scan_options::explain_options(context, self.json);
-        let retention =
-            Retention::new(&dump, &options).map_err(|error| DumpError::Clamp(self.input, error))?;
+        let damaged = |error| DumpError::Clamp(self.input.clone(), error);
+        let retention = Retention::new(&dump, &options).map_err(damaged)?;
         if let Some(axis) = &self.by {
             let groups = retention.groups(axis, self.top.unwrap_or(20));
+            retention.check_words().map_err(damaged)?;
             match self.json {
                 true => retention::write_groups_json(&groups.0, &mut context.out.json()),
                 false => retention::write_groups(&retention, &groups, &mut context.out),

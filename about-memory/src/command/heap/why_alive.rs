@@ -87,12 +87,14 @@ impl WhyAliveArgs {
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
         let dump = Scan::new(&self.input).read(&mut reader, &mut context.notes)?;
+        reader.free_modules();
         let options = scan_options::explain_options(context, self.json);
-        let retention = Retention::new(&dump, &options)
-            .map_err(|error| DumpError::Clamp(self.input.clone(), error))?;
+        let damaged = |error| DumpError::Clamp(self.input.clone(), error);
+        let retention = Retention::new(&dump, &options).map_err(damaged)?;
         let mut options = PathOptions::default();
         options.top = self.top;
         let found = retention.why_alive(&self.target.target(), &options);
+        retention.check_words().map_err(damaged)?;
         let mut found = found.map_err(|error| DumpError::NotThere(self.input, error))?;
         let steps = found.paths.iter().flat_map(|path| &path.steps);
         let members = reader.members(&dump, &retention.pointing_types(steps));

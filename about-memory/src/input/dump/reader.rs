@@ -154,6 +154,12 @@ impl DumpReader {
         Ok(notes)
     }
 
+    /// Frees debug information: it may take more memory than the dump. It is read again when it is
+    /// needed.
+    pub(crate) fn free_modules(&mut self) {
+        self.symboliser.free_modules();
+    }
+
     /// Looks up the fields of types in the debug information of the dump's program.
     pub(crate) fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
         self.symboliser.members(dump, types)

@@ -171,14 +171,18 @@ impl<'d> BlockRanges<'d> {
     pub(crate) fn each_link(&self, mut visit: impl FnMut(Link)) {
         let mut words = self.dump.words_in_order();
         for contents in self.dump.contents() {
-            self.each_link_in(&mut words, contents, &mut visit);
+            self.each_link_of_contents(&mut words, contents, &mut visit);
         }
     }
 
     /// Visits every link that comes from one block.
-    pub(crate) fn each_link_of(&self, block: u32, mut visit: impl FnMut(Link)) {
+    pub(crate) fn each_link_of(&self, block: u32, visit: impl FnMut(Link)) {
         let mut buffer = Vec::new();
-        let words = self.words_of(block, &mut buffer);
+        self.each_link_in(block, self.words_of(block, &mut buffer), visit);
+    }
+
+    /// Visits every link that comes from one block, which has these words.
+    pub(crate) fn each_link_in(&self, block: u32, words: &[u64], mut visit: impl FnMut(Link)) {
         self.links_from(block).visit(0, words, &mut visit);
     }
 
@@ -189,7 +193,7 @@ impl<'d> BlockRanges<'d> {
         contents.map_or(&[], |contents| self.dump.words(&contents, buffer))
     }
 
-    fn each_link_in(
+    fn each_link_of_contents(
         &self,
         words: &mut InOrder<'_>,
         contents: Contents,

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::analysis::frames::{Crates, Parts, Style};
-use crate::analysis::scan::links::Links;
-use crate::read::{Dump, Extension, ReportSite, TraceId};
+use crate::analysis::records::mode;
+use crate::analysis::scan::links::{BlockRanges, Link};
+use crate::read::{Dump, Extension, Mode, ReportSite, TraceId};
 use crate::symbols::Members;
 
 /// The facts about a program from which suggestions for its blocks follow.
@@ -19,8 +20,9 @@ pub(crate) struct ProgramFacts<'d> {
     pub(super) reported_statics: HashSet<&'d str>,
     /// The crates of the program's own code.
     pub(super) own_crates: HashSet<Cow<'d, str>>,
-    /// The links between blocks, in a scan.
-    links: Option<Links<'d>>,
+    /// By unreported block of a scan, in ascending order: the first word of a reported block that
+    /// points at it.
+    pointing: Vec<Link>,
     members: &'d Members,
 }
 
@@ -51,17 +53,18 @@ impl<'d> ProgramFacts<'d> {
             reported_statics: statics.filter_map(|place| place.name.as_deref()).collect(),
             own_crates: own.filter_map(|parts| crates.of_first(&[parts])).collect(),
             members,
-            links: extension.and_then(|_| Links::new(dump).ok()),
+            pointing: pointing_words(dump),
         }
     }
 
-    /// Returns the first reported block that points at this one, in a scan.
-    pub(crate) fn pointing(&self, dump: &'d Dump, block: usize) -> Option<Pointing<'d>> {
-        let links = self.links.as_ref()?.to(u32::try_from(block).ok()?);
-        links.iter().find_map(|link| {
+    /// Returns the unreported blocks of a scan at which a reported block points, in their order:
+    /// their indices, and the first such block.
+    pub(crate) fn pointing(&self, dump: &'d Dump) -> impl Iterator<Item = (usize, Pointing<'d>)> {
+        self.pointing.iter().map(|link| {
             let from = dump.blocks.at(link.from as usize);
-            let report = self.extension?.reports.get(dump.reports(&from)?.first()?);
-            Some(Pointing { alloc: from.kind.alloc, report, at: link.at })
+            let trace = dump.reports(&from).and_then(<[TraceId]>::first);
+            let report = trace.and_then(|trace| self.extension?.reports.get(trace));
+            (link.to as usize, Pointing { alloc: from.kind.alloc, report, at: link.at })
         })
     }
 
@@ -83,6 +86,25 @@ impl<'d> ProgramFacts<'d> {
         }
         if is_map { paths(name).rfind(is_own) } else { paths(name).find(is_own) }
     }
+}
+
+/// Finds for each unreported block of a scan the first word of a reported block that points at it.
+fn pointing_words(dump: &Dump) -> Vec<Link> {
+    let (Mode::DarkMatter, Ok(ranges)) = (mode(dump), BlockRanges::new(dump)) else {
+        return Vec::new();
+    };
+    let is_reported = |block: u32| dump.reports(&dump.blocks.at(block as usize)).is_some();
+    let mut known = vec![false; dump.blocks.len()];
+    let mut links: Vec<Link> = Vec::new();
+    ranges.each_link(|link| {
+        let known = &mut known[link.to as usize];
+        if !*known && !is_reported(link.to) && is_reported(link.from) {
+            *known = true;
+            links.push(link);
+        }
+    });
+    links.sort_unstable();
+    links
 }
 
 /// Returns the name of a static in the source, without what `lazy_static` and the compiler add to

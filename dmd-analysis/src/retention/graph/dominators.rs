@@ -5,80 +5,101 @@
 //! subtree. The simple form of the algorithm takes O(m log n) for every graph: "A fast algorithm
 //! for finding dominators in a flowgraph", TOPLAS 1979.
 
+use std::sync::OnceLock;
+
 use super::bytes::NodeBytes;
+use super::nodes::NodeSet;
 use super::{Graph, NONE, Neighbours};
 
-/// The nearest dominator of each node, in the order of a walk from the root.
-pub(crate) struct NearestDominators {
-    /// The reachable nodes in the order of the walk: a node's number is its index. Dominators come
-    /// before what they dominate.
-    order: Vec<u32>,
-    /// By number: the number of the nearest dominator.
-    nearest: Vec<u32>,
-    /// The number of nodes of the graph.
-    nodes: usize,
+/// Finds the nearest dominator of each node: [`NONE`] for the root, and for nodes that cannot be
+/// reached from it.
+pub(crate) fn nearest_dominators(mut graph: Graph, root: u32) -> Vec<u32> {
+    let nodes = graph.len();
+    let Walk { order, numbers, parents } = Walk::new(&graph, root);
+    // The search has the edges by the numbers of the walk, and only there.
+    graph.sources.take();
+    let targets = std::mem::take(&mut graph.targets);
+    let sources = targets.reversed(order.len(), |node| numbers[node as usize]);
+    drop((targets, numbers));
+    let nearest = Search::new(parents).run(&sources);
+    drop(sources);
+    let mut of = vec![NONE; nodes];
+    for (&node, &number) in order.iter().zip(&nearest).skip(1) {
+        of[node as usize] = order[number as usize];
+    }
+    of
+}
+
+/// Adds to the bytes of each node those of all nodes that it dominates.
+pub(crate) fn add_dominated(nearest: &[u32], bytes: &mut NodeBytes) {
+    // By node: the number of its children whose bytes are missing, or NONE once its own bytes are
+    // added to those of its parent.
+    let mut missing = vec![0_u32; nearest.len()];
+    for &parent in nearest.iter().filter(|&&parent| parent != NONE) {
+        missing[parent as usize] += 1;
+    }
+    for node in (0..).take(nearest.len()) {
+        let mut at = node;
+        while missing[at as usize] == 0 {
+            missing[at as usize] = NONE;
+            let parent = nearest[at as usize];
+            if parent == NONE {
+                break;
+            }
+            bytes.add(parent, bytes.get(at));
+            missing[parent as usize] -= 1;
+            at = parent;
+        }
+    }
 }
 
 /// The tree of dominators.
 #[derive(Debug)]
 pub(crate) struct Dominators {
-    /// By node: its nearest dominator, or [`NONE`] for the root and for unreachable nodes.
-    parents: Vec<u32>,
-    children: Neighbours,
-}
-
-impl NearestDominators {
-    /// Finds the dominators of all nodes that can be reached from `root`.
-    ///
-    /// The graph loses the edges of other nodes, and the targets of each node are sorted: during
-    /// the search its edges are stored by the numbers of the walk, and only there.
-    pub(crate) fn new(graph: &mut Graph, root: u32) -> Self {
-        let nodes = graph.len();
-        let Walk { order, numbers, parents } = Walk::new(graph, root);
-        graph.sources.take();
-        let targets = std::mem::take(&mut graph.targets);
-        let sources = targets.reversed(order.len(), |node| numbers[node as usize]);
-        drop((targets, numbers));
-        let nearest = Search::new(parents).run(&sources);
-        graph.targets = sources.reversed(nodes, |number| order[number as usize]);
-        drop(sources);
-        graph.targets.sort();
-        Self { order, nearest, nodes }
-    }
-
-    /// Returns for each node the sum of these sizes over the nodes that it dominates, with its own.
-    pub(crate) fn retained(&self, mut sizes: NodeBytes) -> NodeBytes {
-        for (&node, &nearest) in self.order.iter().zip(&self.nearest).skip(1).rev() {
-            sizes.add(self.order[nearest as usize], sizes.get(node));
-        }
-        sizes
-    }
-
-    /// Makes the tree of them.
-    pub(crate) fn into_tree(self) -> Dominators {
-        let Self { order, nearest, nodes } = self;
-        let mut parents = vec![NONE; nodes];
-        for (&node, &number) in order.iter().zip(&nearest).skip(1) {
-            parents[node as usize] = order[number as usize];
-        }
-        drop((order, nearest));
-        let numbers = 0..u32::try_from(nodes).unwrap_or(NONE);
-        let edges = numbers.rev().map(|node| (parents[node as usize], node));
-        let edges = edges.filter(|&(parent, _)| parent != NONE);
-        let children = Neighbours::of_edges(nodes, edges);
-        Dominators { parents, children }
-    }
+    /// By node: its first child, or [`NONE`].
+    first: Vec<u32>,
+    /// By node: the next child of its parent, or [`NONE`].
+    next: Vec<u32>,
+    /// By node: its nearest dominator, or [`NONE`]. Computed when one is first needed.
+    parents: OnceLock<Vec<u32>>,
 }
 
 impl Dominators {
+    /// Makes the tree of the nearest dominators of all nodes.
+    pub(crate) fn new(nearest: Vec<u32>) -> Self {
+        let (mut first, mut next) = (vec![NONE; nearest.len()], nearest);
+        // Each parent makes room for the next child, so that no third array is needed.
+        for node in (0..u32::try_from(next.len()).unwrap_or(NONE)).rev() {
+            let parent = next[node as usize];
+            if parent != NONE {
+                next[node as usize] = std::mem::replace(&mut first[parent as usize], node);
+            }
+        }
+        Self { first, next, parents: OnceLock::new() }
+    }
+
+    /// Returns the number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.first.len()
+    }
+
     /// Returns the nearest dominator of a node.
     pub(crate) fn parent(&self, node: u32) -> Option<u32> {
-        Some(self.parents[node as usize]).filter(|&parent| parent != NONE)
+        let parents = self.parents.get_or_init(|| {
+            let mut parents = vec![NONE; self.len()];
+            for parent in (0..).take(self.len()) {
+                self.children(parent).for_each(|child| parents[child as usize] = parent);
+            }
+            parents
+        });
+        Some(parents[node as usize]).filter(|&parent| parent != NONE)
     }
 
     /// Returns the nodes whose nearest dominator is this node, in ascending order.
-    pub(crate) fn children(&self, node: u32) -> &[u32] {
-        self.children.of(node)
+    pub(crate) fn children(&self, node: u32) -> impl Iterator<Item = u32> + Clone {
+        let known = |node: u32| (node != NONE).then_some(node);
+        let first = known(self.first[node as usize]);
+        std::iter::successors(first, move |&child| known(self.next[child as usize]))
     }
 }
 
@@ -132,8 +153,8 @@ struct Search {
     /// By node: its parent in the walk; once it is linked, the next node of its list; and once it
     /// is in no list, its nearest dominator.
     next: Vec<u32>,
-    /// A bit for each node: whether `next` is another node, which has the same nearest dominator.
-    is_deferred: Vec<u64>,
+    /// The nodes whose `next` is another node, which has the same nearest dominator.
+    deferred: NodeSet,
     path: Vec<u32>,
 }
 
@@ -156,7 +177,7 @@ impl Search {
         let alone = |least| Linked { ancestor: NONE, least, label: NONE };
         Search {
             forest: (0..).take(parents.len()).map(alone).collect(),
-            is_deferred: vec![0; parents.len().div_ceil(64)],
+            deferred: NodeSet::new(parents.len()),
             next: parents,
             path: Vec::new(),
         }
@@ -176,10 +197,8 @@ impl Search {
         }
         // Each list is emptied when the walk comes to a child of its `semi`, so none is left.
         let mut nearest = self.next;
-        for node in 1..count as usize {
-            if self.is_deferred[node / 64] >> (node % 64) & 1 == 1 {
-                nearest[node] = nearest[nearest[node] as usize];
-            }
+        for node in self.deferred.iter() {
+            nearest[node as usize] = nearest[nearest[node as usize] as usize];
         }
         nearest
     }
@@ -191,9 +210,10 @@ impl Search {
         let mut node = std::mem::replace(list, NONE);
         while node != NONE {
             let Linked { least, label, .. } = self.least(node);
-            let is_deferred = least < parent;
-            self.is_deferred[node as usize / 64] |= u64::from(is_deferred) << (node % 64);
-            let nearest = if is_deferred { label } else { parent };
+            let nearest = if least < parent { label } else { parent };
+            if least < parent {
+                self.deferred.insert(node);
+            }
             node = std::mem::replace(&mut self.next[node as usize], nearest);
         }
     }

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use crate::retention::NONE;
 use crate::retention::graph::bytes::NodeBytes;
 use crate::retention::graph::cycles::loose_cycles;
-use crate::retention::graph::dominators::NearestDominators;
+use crate::retention::graph::dominators::{Dominators, add_dominated, nearest_dominators};
 use crate::retention::graph::paths::ShortestPaths;
+use crate::retention::graph::sources::{Nearest, Sources};
 use crate::retention::graph::{Builder, Graph};
 
 /// Generates up to ten nodes, of which the last is the root, and edges between them.
@@ -29,6 +31,25 @@ fn graph(nodes: usize, edges: &BTreeSet<(u32, u32)>) -> Graph {
     let mut builder = Builder::default();
     edges.iter().for_each(|&(from, to)| builder.add(from, to));
     builder.finish(nodes)
+}
+
+fn sources(nodes: usize, edges: &BTreeSet<(u32, u32)>) -> Sources {
+    let mut sources = Sources::new(nodes);
+    // Each twice, and not one after the other.
+    edges.iter().chain(edges).for_each(|&(from, to)| sources.add(from, to));
+    sources
+}
+
+/// Generates up to forty nodes, most of which have one source, and edges between them.
+fn sparse_edges() -> impl Strategy<Value = (usize, BTreeSet<(u32, u32)>)> {
+    (2_u32..40).prop_flat_map(|nodes| {
+        let several = prop::collection::vec((0..nodes, 0..nodes), 0..12);
+        let one = prop::collection::vec(0..nodes, nodes as usize);
+        (several, one).prop_map(move |(several, one)| {
+            let edges = one.into_iter().zip(0..nodes).chain(several);
+            (nodes as usize, edges.filter(|(from, to)| from != to).collect())
+        })
+    })
 }
 
 /// Returns the nodes that can be reached from `start` without passing `without`.
@@ -63,18 +84,12 @@ proptest! {
     #[test]
     fn a_node_is_dominated_by_what_it_cannot_be_reached_without((nodes, edges) in edges()) {
         let root = u32::try_from(nodes - 1).unwrap();
-        let mut graph = graph(nodes, &edges);
-        let nearest = NearestDominators::new(&mut graph, root);
+        let nearest = nearest_dominators(graph(nodes, &edges), root);
         let sizes: Vec<u64> = (0..nodes as u64).map(|node| 1 << node).collect();
-        let retained = nearest.retained(NodeBytes::new(nodes, sizes.iter().copied()));
-        let dominators = nearest.into_tree();
+        let mut retained = NodeBytes::new(nodes, sizes.iter().copied());
+        add_dominated(&nearest, &mut retained);
+        let dominators = Dominators::new(nearest);
         let all = reached(&edges, root, None);
-        let left: BTreeSet<(u32, u32)> = (0..=root)
-            .flat_map(|node| graph.targets(node).iter().map(move |&to| (node, to)))
-            .collect();
-        let reachable: BTreeSet<_> =
-            edges.iter().copied().filter(|(from, _)| all.contains(from)).collect();
-        prop_assert_eq!(left, reachable, "the graph keeps the edges");
         let of = |node: u32| -> BTreeSet<u32> {
             all.iter().copied().filter(|&other| !reached(&edges, root, Some(other)).contains(&node)).collect()
         };
@@ -91,11 +106,30 @@ proptest! {
             }
         }
         let children: BTreeSet<(u32, u32)> = (0..=root)
-            .flat_map(|node| dominators.children(node).iter().map(move |&child| (node, child)))
+            .flat_map(|node| dominators.children(node).map(move |child| (node, child)))
             .collect();
         let parents: BTreeSet<(u32, u32)> =
             (0..=root).filter_map(|node| Some((dominators.parent(node)?, node))).collect();
         prop_assert_eq!(children, parents);
+    }
+
+    #[test]
+    fn dominators_by_sources_are_those_of_the_graph((nodes, edges) in sparse_edges()) {
+        let mut edges = edges;
+        let root = u32::try_from(nodes).unwrap();
+        let mut sources = sources(nodes + 1, &edges);
+        let heads = sources.heads().filter(|&head| head != root);
+        let first = sources.loose_cycles().into_iter().map(|cycle| cycle[0]);
+        edges.extend(heads.chain(first).map(|node| (root, node)));
+        edges.range((root, 0)..).for_each(|&(from, to)| sources.add(from, to));
+        let several: Vec<u32> = (0..=root)
+            .filter(|node| edges.iter().filter(|edge| edge.1 == *node).count() > 1).collect();
+        let expected = nearest_dominators(graph(nodes + 1, &edges), root);
+        prop_assert!(expected.iter().filter(|&&parent| parent == NONE).count() == 1, "all are reached");
+        let found = sources.into_dominators(root);
+        let Nearest { of, several: found } = found;
+        prop_assert_eq!(of, expected);
+        prop_assert_eq!(found.iter().collect::<Vec<_>>(), several);
     }
 
     #[test]
@@ -127,7 +161,8 @@ proptest! {
             !edges.iter().any(|(from, to)| group.contains(to) && !group.contains(from))
         };
         let expected: Vec<Vec<u32>> = groups.into_iter().filter(is_outside).collect();
-        prop_assert_eq!(loose_cycles(&graph, &marked), expected);
+        prop_assert_eq!(&loose_cycles(&graph, &marked), &expected);
+        prop_assert_eq!(sources(nodes, &edges).loose_cycles(), expected);
     }
 
     #[test]
@@ -158,11 +193,13 @@ fn a_chain_of_a_million_takes_no_stack() {
     (0..LENGTH - 1).for_each(|node| builder.add(node, node + 1));
     // And back from each to the first, which makes paths to compress.
     builder.add(LENGTH - 1, 0);
-    let mut graph = builder.finish(LENGTH as usize);
-    let nearest = NearestDominators::new(&mut graph, 0);
-    let retained = nearest.retained(NodeBytes::new(LENGTH as usize, (0..LENGTH).map(|_| 1)));
-    let dominators = nearest.into_tree();
+    let graph = builder.finish(LENGTH as usize);
+    let shortest = ShortestPaths::new(&graph, 0);
+    assert_eq!(shortest.path(999_999).len(), LENGTH as usize);
+    let nearest = nearest_dominators(graph, 0);
+    let mut retained = NodeBytes::new(LENGTH as usize, (0..LENGTH).map(|_| 1));
+    add_dominated(&nearest, &mut retained);
+    let dominators = Dominators::new(nearest);
     assert_eq!((retained.get(0), retained.get(999_999)), (LENGTH.into(), 1));
     assert_eq!(dominators.parent(999_999), Some(999_998));
-    assert_eq!(ShortestPaths::new(&graph, 0).path(999_999).len(), LENGTH as usize);
 }

@@ -57,7 +57,7 @@ fn lost(retention: &Retention<'_>, sizes: &[u64], gone: impl Fn(u32) -> bool) ->
     let mut pending = vec![retention.root()];
     while let Some(node) = pending.pop() {
         if !gone(node) && reached.insert(node) {
-            pending.extend(retention.graph.targets(node));
+            pending.extend(retention.graph().targets(node));
         }
     }
     let kept = (0..).zip(sizes).filter(|(node, _)| reached.contains(node));

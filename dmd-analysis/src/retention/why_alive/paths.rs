@@ -34,7 +34,7 @@ impl Retention<'_> {
     ) -> FoundPaths {
         let keys = Keys::new(self);
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
-        shortest.paths(&self.graph, block, options.work, |path| {
+        shortest.paths(self.graph(), block, options.work, |path| {
             let mut passed: Vec<Key> = path.iter().map(|&node| keys.of(self, node)).collect();
             passed.dedup();
             if seen.insert(passed) {
@@ -82,7 +82,7 @@ impl Retention<'_> {
     fn number_paths(&self, shortest: &ShortestPaths) -> Vec<u32> {
         let keys = Keys::new(self);
         let mut known: FxHashMap<(u32, Key), u32> = FxHashMap::default();
-        let mut numbers = vec![0; self.graph.len()];
+        let mut numbers = vec![0; self.graph().len()];
         for &node in &shortest.order {
             let Some(before) = shortest.before(node) else { continue };
             let is_first = self.node(before) == Node::Root;

@@ -163,7 +163,7 @@ fn sheets(
         sheets.insert("mode".into(), json!(ours.mode));
     }
     // A dump of another mode contains no reports.
-    if let Ok(covered) = analysis::coverage(&dump, &options) {
+    if let Ok(covered) = analysis::coverage_of(&dump, &explained, &options) {
         let mut text = Vec::new();
         coverage::json::write(&covered, &mut text)?;
         sheets.insert("coverage".into(), serde_json::from_slice(&text)?);
@@ -183,6 +183,7 @@ fn owners(
     let mut options = OwnerTreeOptions::default();
     options.explain.root = working_directory();
     let types = reader.types(dump);
+    reader.free_modules();
     let tree = OwnerTree::new(dump, &types, &options).map_err(|error| missing(&error))?;
     let shown =
         owners::Shown { depth: 0, min: 0.0, filter: "", columns: usize::MAX, unreported: false };

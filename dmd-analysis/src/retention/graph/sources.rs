@@ -1,0 +1,90 @@
+//! The sources of each node. Most blocks of a heap have one source, so a node takes one number
+//! here, where its edges in a graph take several.
+
+mod cycles;
+mod dominators;
+
+pub(crate) use dominators::Nearest;
+
+use super::NONE;
+
+/// The sources of all nodes.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// By node: its only source, [`NONE`] if it has none, or [`SEVERAL`].
+    only: Vec<u32>,
+    /// The edges to nodes with several sources. Some may be there twice.
+    edges: Vec<Edge>,
+    /// The number of edges at which those that are there twice are removed.
+    most: usize,
+}
+
+/// The number that stands for several sources.
+const SEVERAL: u32 = NONE - 1;
+
+/// An edge to a node with several sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Edge {
+    to: u32,
+    from: u32,
+}
+
+/// The least number of edges at which those that are there twice are removed.
+const MANY: usize = if cfg!(test) { 8 } else { 1 << 20 };
+
+impl Sources {
+    /// Makes nodes without sources.
+    pub(crate) fn new(nodes: usize) -> Self {
+        Self { only: vec![NONE; nodes], edges: Vec::new(), most: MANY }
+    }
+
+    /// Returns the number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.only.len()
+    }
+
+    /// Adds a node without sources. Returns its number.
+    pub(crate) fn add_node(&mut self) -> u32 {
+        self.only.push(NONE);
+        u32::try_from(self.only.len() - 1).unwrap_or(NONE)
+    }
+
+    /// Adds an edge, unless it already exists.
+    #[inline]
+    pub(crate) fn add(&mut self, from: u32, to: u32) {
+        match self.only[to as usize] {
+            NONE => self.only[to as usize] = from,
+            SEVERAL => self.add_edge(Edge { to, from }),
+            only if only == from => {}
+            only => {
+                self.only[to as usize] = SEVERAL;
+                self.add_edge(Edge { to, from: only });
+                self.add_edge(Edge { to, from });
+            }
+        }
+    }
+
+    fn add_edge(&mut self, edge: Edge) {
+        if self.edges.last() == Some(&edge) {
+            return;
+        }
+        if self.edges.len() >= self.most {
+            self.edges.sort_unstable();
+            self.edges.dedup();
+            self.most = (2 * self.edges.len()).max(MANY);
+        }
+        self.edges.push(edge);
+    }
+
+    /// Returns the nodes without a source, in ascending order.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = u32> {
+        let nodes = self.only.iter().zip(0..);
+        nodes.filter(|(only, _)| **only == NONE).map(|(_, node)| node)
+    }
+
+    /// Returns the only source of a node; `None` if it has none or several.
+    #[inline]
+    fn only(&self, node: u32) -> Option<u32> {
+        Some(self.only[node as usize]).filter(|&only| only < SEVERAL)
+    }
+}
