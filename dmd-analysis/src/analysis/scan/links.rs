@@ -2,11 +2,17 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use super::clamp::ClampError;
 use crate::read::{Contents, Dump, InOrder, Mode};
 
 /// The number of blocks per entry of the coarse index.
 const INDEX_STEP: usize = 32;
+
+/// The number of low bits that the addresses of a region differ in: 256 KiB. A search in the whole
+/// index of a large heap waits for memory at each step.
+const REGION_BITS: u32 = 18;
 
 /// The addresses of one block.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +35,10 @@ pub(crate) struct BlockRanges<'d> {
     dump: &'d Dump,
     /// The blocks in the order of their addresses; `None` if the dump has them in this order.
     order: Option<Vec<u32>>,
-    /// A coarse index: the start of every [`INDEX_STEP`]th block, small enough for the cache.
+    /// A coarse index: the start of every [`INDEX_STEP`]th block.
     index: Vec<u64>,
+    /// By region of addresses: the entries of the index that begin in it.
+    regions: FxHashMap<u64, Range<u32>>,
     /// The size of a word in bytes.
     word: u64,
 }
@@ -107,9 +115,11 @@ impl<'d> BlockRanges<'d> {
             });
             order
         });
-        let mut ranges = Self { dump, order, index: Vec::new(), word: word_size(dump) };
+        let (index, regions) = (Vec::new(), FxHashMap::default());
+        let mut ranges = Self { dump, order, index, regions, word: word_size(dump) };
         let starts = (0..dump.blocks.len()).step_by(INDEX_STEP);
         ranges.index = starts.map(|at| ranges.start(at)).collect();
+        ranges.regions = regions_of(&ranges.index);
         Ok(ranges)
     }
 
@@ -153,7 +163,10 @@ impl<'d> BlockRanges<'d> {
 
     /// Returns the last block that begins at or before an address.
     fn before(&self, address: u64) -> Option<BlockRange> {
-        let passed = self.index.partition_point(|start| *start <= address);
+        let region = self.regions.get(&(address >> REGION_BITS)).cloned();
+        let part = region.map_or(0..self.index.len(), |of| of.start as usize..of.end as usize);
+        let before = part.start;
+        let passed = before + self.index[part].partition_point(|start| *start <= address);
         let mut first = passed.checked_sub(1)? * INDEX_STEP;
         let mut end = self.dump.blocks.len().min(first + INDEX_STEP);
         while end - first > 1 {
@@ -243,6 +256,15 @@ impl LinksFrom<'_> {
     }
 }
 
+/// Returns the entries of an index that begin in each region of addresses.
+fn regions_of(index: &[u64]) -> FxHashMap<u64, Range<u32>> {
+    let mut regions: FxHashMap<u64, Range<u32>> = FxHashMap::default();
+    for (start, at) in index.iter().zip(0..) {
+        regions.entry(start >> REGION_BITS).or_insert(at..at).end = at + 1;
+    }
+    regions
+}
+
 /// Returns the size of a word in bytes: 4 in the dump of a 32-bit program, whose blocks have too
 /// many words for 8.
 fn word_size(dump: &Dump) -> u64 {
@@ -250,4 +272,45 @@ fn word_size(dump: &Dump) -> u64 {
         contents.count() as u64 * 8 > dump.blocks.at(contents.block()).usable()
     };
     if dump.contents().any(too_many) { 4 } else { 8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_slice;
+    use std::fmt::Write as _;
+
+    #[test]
+    fn every_address_is_in_the_block_that_contains_it() {
+        // Small blocks side by side, large ones, and gaps of several regions.
+        let mut blocks = Vec::new();
+        let mut address: u64 = 0x1000;
+        for number in 0..5_000_u64 {
+            let size = if number % 701 == 0 { 3 << REGION_BITS } else { 16 + number % 7 * 48 };
+            blocks.push(address..address + size);
+            address += size + if number % 900 == 0 { 5 << REGION_BITS } else { number % 3 * 16 };
+        }
+        let mut list = String::new();
+        for block in &blocks {
+            let (start, size) = (block.start, block.end - block.start);
+            let comma = if list.is_empty() { "" } else { "," };
+            let _ = write!(list, r#"{comma}{{"req":{size},"addr":"{start:x}"}}"#);
+        }
+        let text = format!(
+            r#"{{"version":5,"invocation":{{"dmdEnvVar":null,"mode":"scan"}},"blockList":[{list}],
+            "traceTable":{{}},"frameTable":{{}}}}"#
+        );
+        let dump = read_slice(text.as_bytes()).expect("it is a dump");
+        let ranges = BlockRanges::new(&dump).expect("it is a scan");
+        assert!(ranges.regions.len() > 10 && ranges.index.len() > 100);
+        let last = blocks[blocks.len() - 1].end;
+        let ends = blocks.iter().flat_map(|block| [block.start, block.end]);
+        let near = ends.flat_map(|end| [end - 1, end, end + (1 << REGION_BITS)]);
+        for address in near.chain([0, 0xfff, 0x1000, last, u64::MAX]) {
+            let block = blocks.partition_point(|block| block.end <= address);
+            let expected = blocks.get(block).filter(|block| block.contains(&address));
+            let found = ranges.block_at(address).map(|found| (found.block as usize, found.offset));
+            assert_eq!(found, expected.map(|at| (block, address - at.start)), "{address:x}");
+        }
+    }
 }

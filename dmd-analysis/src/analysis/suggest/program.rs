@@ -90,9 +90,12 @@ impl<'d> ProgramFacts<'d> {
 
 /// Finds for each unreported block of a scan the first word of a reported block that points at it.
 fn pointing_words(dump: &Dump) -> Vec<Link> {
-    let (Mode::DarkMatter, Ok(ranges)) = (mode(dump), BlockRanges::new(dump)) else {
+    let is_any =
+        |reported| dump.blocks.added_up().any(|block| dump.reports(&block).is_some() == reported);
+    if mode(dump) != Mode::DarkMatter || !is_any(true) || !is_any(false) {
         return Vec::new();
-    };
+    }
+    let Ok(ranges) = BlockRanges::new(dump) else { return Vec::new() };
     let is_reported = |block: u32| dump.reports(&dump.blocks.at(block as usize)).is_some();
     let mut known = vec![false; dump.blocks.len()];
     let mut links: Vec<Link> = Vec::new();
