@@ -128,8 +128,8 @@ impl Builder {
         u32::try_from(self.targets.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the finished graph with this number of nodes. The targets of each are in the order in
-    /// which they were added.
+    /// Returns the finished graph with this number of nodes. The targets of each are in the order
+    /// in which they were added.
     pub(crate) fn finish(mut self, nodes: usize) -> Graph {
         self.fill(nodes + 1);
         drop(self.seen);
