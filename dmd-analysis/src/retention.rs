@@ -168,8 +168,8 @@ impl<'d> Retention<'d> {
 
     /// Checks that all words could be read so far.
     ///
-    /// Paths and groups read words of the dump's blocks once more. Without all of them, such an
-    /// answer is not complete.
+    /// Paths, cycles and groups read words of the dump's blocks once more. Without all of them,
+    /// such an answer is not complete.
     ///
     /// # Errors
     ///

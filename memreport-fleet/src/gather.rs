@@ -104,6 +104,7 @@ impl Batch {
         let options = ExplainOptions::default();
         let retention = Retention::new(dump, &options)?;
         let (groups, _) = retention.groups(&Axis::Type, TYPES);
+        retention.check_words()?;
         for group in groups {
             let numbers =
                 [group.blocks, group.own, group.retained].map(|number| Some(number).into());

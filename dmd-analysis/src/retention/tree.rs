@@ -159,8 +159,10 @@ impl Forest<'_> {
         let mut groups: Vec<Group> = Vec::new();
         let mut places: FxHashMap<Key, usize> = FxHashMap::default();
         while let Some(node) = nodes.pop() {
-            // There may be as many as blocks, so that they are in memory once.
-            if nodes.capacity() - nodes.len() > FREED_AT_ONCE {
+            // Memory is freed while the groups grow, so that nodes are not in both at once. Each
+            // time it is an eighth or more, for allocators that copy.
+            let free = nodes.capacity() - nodes.len();
+            if free > FREED_AT_ONCE && free > nodes.len() / 8 {
                 nodes.shrink_to_fit();
             }
             let key = key(&self.keys, self.retention, node);

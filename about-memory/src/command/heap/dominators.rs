@@ -73,6 +73,7 @@ impl DominatorsArgs {
         (tree.top, tree.min_percent, tree.depth) = (top, self.min, self.depth);
         let tree = retention.tree(&tree);
         let mut cycles = retention.cycles();
+        retention.check_words().map_err(damaged)?;
         let shown = if self.json { cycles.len() } else { top };
         let steps = cycles.iter().take(shown).flat_map(|cycle| &cycle.steps);
         let members = reader.members(&dump, &retention.pointing_types(steps));

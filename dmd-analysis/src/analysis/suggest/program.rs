@@ -58,7 +58,7 @@ impl<'d> ProgramFacts<'d> {
     }
 
     /// Returns the unreported blocks of a scan at which a reported block points, in their order:
-    /// their indices, and the first such block.
+    /// their indices, and the first reported block that points there.
     pub(crate) fn pointing(&self, dump: &'d Dump) -> impl Iterator<Item = (usize, Pointing<'d>)> {
         self.pointing.iter().map(|link| {
             let from = dump.blocks.at(link.from as usize);
@@ -106,6 +106,9 @@ fn pointing_words(dump: &Dump) -> Vec<Link> {
             links.push(link);
         }
     });
+    if ranges.check_words().is_err() {
+        return Vec::new();
+    }
     links.sort_unstable();
     links
 }

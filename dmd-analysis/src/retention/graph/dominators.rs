@@ -68,7 +68,7 @@ impl Dominators {
     /// Makes the tree of the nearest dominators of all nodes.
     pub(crate) fn new(nearest: Vec<u32>) -> Self {
         let (mut first, mut next) = (vec![NONE; nearest.len()], nearest);
-        // Each parent makes room for the next child, so that no third array is needed.
+        // Each parent in `next` is overwritten with the next sibling: no third array is needed.
         for node in (0..u32::try_from(next.len()).unwrap_or(NONE)).rev() {
             let parent = next[node as usize];
             if parent != NONE {

@@ -13,10 +13,10 @@ use super::NONE;
 pub(crate) struct Sources {
     /// By node: its only source, [`NONE`] if it has none, or [`SEVERAL`].
     only: Vec<u32>,
-    /// The edges to nodes with several sources. Some may be there twice.
+    /// The edges to nodes with several sources, some of them more than once.
     edges: Vec<Edge>,
-    /// The number of edges at which those that are there twice are removed.
-    most: usize,
+    /// The number of edges at which duplicates are removed.
+    dedup_at: usize,
 }
 
 /// The number that stands for several sources.
@@ -29,13 +29,13 @@ struct Edge {
     from: u32,
 }
 
-/// The least number of edges at which those that are there twice are removed.
-const MANY: usize = if cfg!(test) { 8 } else { 1 << 20 };
+/// The smallest number of edges at which duplicates are removed.
+const LEAST_DEDUP: usize = if cfg!(test) { 8 } else { 1 << 20 };
 
 impl Sources {
     /// Makes nodes without sources.
     pub(crate) fn new(nodes: usize) -> Self {
-        Self { only: vec![NONE; nodes], edges: Vec::new(), most: MANY }
+        Self { only: vec![NONE; nodes], edges: Vec::new(), dedup_at: LEAST_DEDUP }
     }
 
     /// Returns the number of nodes.
@@ -68,10 +68,10 @@ impl Sources {
         if self.edges.last() == Some(&edge) {
             return;
         }
-        if self.edges.len() >= self.most {
+        if self.edges.len() >= self.dedup_at {
             self.edges.sort_unstable();
             self.edges.dedup();
-            self.most = (2 * self.edges.len()).max(MANY);
+            self.dedup_at = (2 * self.edges.len()).max(LEAST_DEDUP);
         }
         self.edges.push(edge);
     }

@@ -195,6 +195,7 @@ fn owners(
     (of_tree.top, of_tree.min_percent, of_tree.depth) = (CHILDREN, 0.1, LEVELS);
     let mut text = Vec::new();
     let cycles = retention.cycles();
+    retention.check_words().map_err(|error| missing(&error))?;
     let of_cycles = cycles.iter().filter(|cycle| cycle.handles == HandleCount::Leaked);
     // Without all roots, leaked blocks are among those of unknown holders.
     let leaked =

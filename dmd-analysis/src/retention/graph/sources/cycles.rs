@@ -7,10 +7,10 @@ use crate::retention::graph::nodes::NodeSet;
 
 use super::{SEVERAL, Sources};
 
-/// The node at which the way back from each node ends, from one only source to the next.
-struct Ends {
-    /// By node: the number of the node with several sources where its way ends, or the number of
-    /// such nodes if it ends elsewhere.
+/// The starts of the paths of only sources that lead to each node.
+struct PathStarts {
+    /// By node: the number of the node with several sources at which its path starts. If it starts
+    /// at a head or is a ring, the number of all such nodes.
     of: Vec<u32>,
     /// The nodes with several sources.
     several: Vec<u32>,
@@ -18,15 +18,16 @@ struct Ends {
     rings: Vec<Vec<u32>>,
 }
 
-/// The number of a node on the present way.
-const ON_WAY: u32 = SEVERAL;
+/// The number of a node on the present path.
+const ON_PATH: u32 = SEVERAL;
 
 impl Sources {
     /// Finds the loose cycles: cycles of two or more nodes at which no other node points. They are
     /// sorted, and so are the nodes of each.
     pub(crate) fn loose_cycles(&self) -> Vec<Vec<u32>> {
-        let Ends { of, several, rings: mut cycles } = self.ends();
-        // What no cycle of nodes with several sources leads to is reached from one node, the last.
+        let PathStarts { of, several, rings: mut cycles } = self.path_starts();
+        // The last node stands for heads and rings. Only cycles lead to nodes that it does not
+        // reach.
         let outside = u32::try_from(several.len()).unwrap_or(NONE);
         let ends = self.edges.iter().map(|edge| (of[edge.from as usize], of[edge.to as usize]));
         let graph = Graph::of_edges(several.len() + 1, ends.filter(|(from, to)| from != to));
@@ -34,14 +35,14 @@ impl Sources {
         graph.reach(outside, &mut reached);
         if reached.contains(&false) {
             let short = loose_cycles(&graph, &reached);
-            cycles.append(&mut self.with_ways(&short, &of, &several));
+            cycles.append(&mut self.with_paths(&short, &of, &several));
         }
         cycles.iter_mut().for_each(|cycle| cycle.sort_unstable());
         cycles.sort_unstable();
         cycles
     }
 
-    fn ends(&self) -> Ends {
+    fn path_starts(&self) -> PathStarts {
         let nodes = || (0..).zip(&self.only);
         let several = nodes().filter(|(_, only)| **only == SEVERAL).map(|(node, _)| node);
         let several: Vec<u32> = several.collect();
@@ -52,11 +53,11 @@ impl Sources {
         for (node, _) in nodes() {
             let mut at = node;
             while let (NONE, Some(source)) = (of[at as usize], self.only(at)) {
-                of[at as usize] = ON_WAY;
+                of[at as usize] = ON_PATH;
                 at = source;
             }
-            let end = match of[at as usize] {
-                ON_WAY => {
+            let start = match of[at as usize] {
+                ON_PATH => {
                     rings.push(self.ring(at));
                     outside
                 }
@@ -64,15 +65,15 @@ impl Sources {
                     of[at as usize] = outside;
                     outside
                 }
-                end => end,
+                start => start,
             };
             at = node;
-            while of[at as usize] == ON_WAY {
-                of[at as usize] = end;
+            while of[at as usize] == ON_PATH {
+                of[at as usize] = start;
                 at = self.only[at as usize];
             }
         }
-        Ends { of, several, rings }
+        PathStarts { of, several, rings }
     }
 
     /// Returns the nodes of a cycle in which each has one source.
@@ -82,7 +83,7 @@ impl Sources {
     }
 
     /// Returns cycles of nodes with several sources, together with the nodes between them.
-    fn with_ways(&self, short: &[Vec<u32>], ends: &[u32], several: &[u32]) -> Vec<Vec<u32>> {
+    fn with_paths(&self, short: &[Vec<u32>], starts: &[u32], several: &[u32]) -> Vec<Vec<u32>> {
         let mut cycle_of = vec![NONE; several.len() + 1];
         for (cycle, number) in short.iter().zip(0..) {
             cycle.iter().for_each(|&node| cycle_of[node as usize] = number);
@@ -93,7 +94,7 @@ impl Sources {
         let mut taken = NodeSet::new(self.len());
         for edge in &self.edges {
             let [from, to] =
-                [edge.from, edge.to].map(|node| cycle_of[ends[node as usize] as usize]);
+                [edge.from, edge.to].map(|node| cycle_of[starts[node as usize] as usize]);
             if from != to || to == NONE {
                 continue;
             }

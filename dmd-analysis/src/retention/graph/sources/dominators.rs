@@ -1,8 +1,8 @@
 //! Dominators, by the sources of nodes.
 //!
 //! The nearest dominator of a node with one source is that source. To find those of nodes with
-//! several sources, a short graph is enough: it has these nodes and their sources, and of the nodes
-//! between them only those from which several ways lead on.
+//! several sources, a contracted graph is enough: it has these nodes and their sources, and of the
+//! nodes between them only those at which paths branch.
 
 use crate::retention::NONE;
 use crate::retention::graph::Graph;
@@ -21,19 +21,20 @@ pub(crate) struct Nearest {
 }
 
 impl Sources {
-    /// Finds the nearest dominators. The root must be the only node without a source, and reach all
-    /// others.
+    /// Finds the nearest dominators. The root must have no source. Nodes that it does not reach
+    /// have their only source, or [`NONE`].
     pub(crate) fn into_dominators(self, root: u32) -> Nearest {
-        let short = Numbering::new(self.short(root));
-        let nodes = short.nodes();
-        let before = nodes.iter().map(|&node| self.before(node, &short));
+        let contracted = Numbering::new(self.contracted(root));
+        let nodes = contracted.nodes();
+        let before = nodes.iter().map(|&node| self.before(node, &contracted));
         let before: Vec<u32> = before.collect();
         let Self { only: mut of, edges, .. } = self;
-        let ways = before.iter().copied().zip(0..).filter(|(before, _)| *before != NONE);
-        let others = edges.iter().map(|edge| (short.number(edge.from), short.number(edge.to)));
-        let graph = Graph::of_edges(nodes.len(), ways.chain(others));
+        let paths = before.iter().copied().zip(0..).filter(|(before, _)| *before != NONE);
+        let others =
+            edges.iter().map(|edge| (contracted.number(edge.from), contracted.number(edge.to)));
+        let graph = Graph::of_edges(nodes.len(), paths.chain(others));
         drop((before, edges));
-        let nearest = nearest_dominators(graph, short.number(root));
+        let nearest = nearest_dominators(graph, contracted.number(root));
         let mut several = NodeSet::new(of.len());
         for (&node, &number) in nodes.iter().zip(&nearest) {
             if of[node as usize] == SEVERAL {
@@ -44,24 +45,24 @@ impl Sources {
         Nearest { of, several }
     }
 
-    /// Returns the number of the nearest node of the short graph on the way back from a node with
-    /// one source; [`NONE`] for other nodes.
-    fn before(&self, node: u32, short: &Numbering) -> u32 {
+    /// Returns the number of the nearest node of the contracted graph on the path back from a node
+    /// with one source; [`NONE`] for other nodes.
+    fn before(&self, node: u32, contracted: &Numbering) -> u32 {
         let Some(mut at) = self.only(node) else { return NONE };
-        while let Some(source) = self.only(at).filter(|_| !short.contains(at)) {
+        while let Some(source) = self.only(at).filter(|_| !contracted.contains(at)) {
             at = source;
         }
-        short.number(at)
+        contracted.number(at)
     }
 
-    /// Returns the nodes of the short graph.
-    fn short(&self, root: u32) -> NodeSet {
-        let (mut short, mut passed) = (NodeSet::new(self.len()), NodeSet::new(self.len()));
-        short.insert(root);
+    /// Returns the nodes of the contracted graph.
+    fn contracted(&self, root: u32) -> NodeSet {
+        let (mut contracted, mut passed) = (NodeSet::new(self.len()), NodeSet::new(self.len()));
+        contracted.insert(root);
         for edge in &self.edges {
-            short.insert(edge.to);
-            short.insert(edge.from);
-            // Back to the first node that another way has passed: there they part.
+            contracted.insert(edge.to);
+            contracted.insert(edge.from);
+            // Back to the first node that another path has passed: there they branch.
             let mut at = edge.from;
             while passed.insert(at) {
                 match self.only(at) {
@@ -69,8 +70,8 @@ impl Sources {
                     None => break,
                 }
             }
-            short.insert(at);
+            contracted.insert(at);
         }
-        short
+        contracted
     }
 }
