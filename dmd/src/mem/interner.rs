@@ -25,14 +25,15 @@ pub(crate) struct Interner {
     limit: u32,
 }
 
-/// The number of slots of the first table.
+/// The number of slots of the first table: 64 KiB. Small programs fill a part of a smaller one, and
+/// each further table takes another search for what only the first one has.
 const FIRST_TABLE: usize = if cfg!(loom) {
     2
 } else if cfg!(miri) {
     // Miri visits every place of a table at each access.
     1 << 6
 } else {
-    1 << 12
+    1 << 14
 };
 const TABLES: usize = if cfg!(loom) { 2 } else { 18 };
 
