@@ -37,7 +37,7 @@ pub(crate) struct Graph {
 }
 
 /// The nodes at the other ends of each node's edges, in one direction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Neighbours {
     first: Vec<u32>,
     of: Vec<u32>,

@@ -25,8 +25,8 @@ pub(crate) struct Interner {
     limit: u32,
 }
 
-/// The number of slots of the first table: 64 KiB. Small programs fill a part of a smaller one, and
-/// each further table takes another search for what only the first one has.
+/// The number of slots of the first table, which takes 64 KiB. Behind a smaller one, more programs
+/// would need a second table, and search both for each stack that only the first one has.
 const FIRST_TABLE: usize = if cfg!(loom) {
     2
 } else if cfg!(miri) {
@@ -35,7 +35,7 @@ const FIRST_TABLE: usize = if cfg!(loom) {
 } else {
     1 << 14
 };
-const TABLES: usize = if cfg!(loom) { 2 } else { 18 };
+const TABLES: usize = if cfg!(loom) { 2 } else { 16 };
 
 impl Interner {
     const_fn! {

@@ -210,6 +210,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::ExplainOptions;
+    use crate::axis::Axis;
     use crate::heap::{Heap, HeapOptions};
     use crate::read::scan::block_words::BlockWords;
     use crate::read::{Block, DEFAULT_LIMIT, Dump, read_amounts, read_file, read_slice};
@@ -313,12 +314,16 @@ mod tests {
         assert_eq!(read.words(&contents, &mut Vec::new()), [7, 0x1000]);
         assert!(read.contents_of(1).is_none() && read.contents_of(2).is_none());
         let options = ExplainOptions::default();
-        assert!(Retention::new(&read, &options).is_ok());
+        let retention = Retention::new(&read, &options).expect("it is whole");
 
-        let read = read_file(&path).expect("a dump");
+        let cut = read_file(&path).expect("a dump");
         let file = std::fs::File::options().write(true).open(&path).expect("it is there");
         file.set_len(JSON.len() as u64 + 10).expect("it may be written");
-        let error = Retention::new(&read, &options).expect_err("words are missing");
+        let error = Retention::new(&cut, &options).expect_err("words are missing");
+        // Groups read the words once more.
+        assert_eq!(retention.check_words(), Ok(()));
+        let _ = retention.groups(&Axis::Type, 1);
+        assert_eq!(retention.check_words().expect_err("words are missing"), error);
         assert_eq!(
             error.to_string(),
             "the contents of blocks can no longer be read from the file: it has become shorter; \

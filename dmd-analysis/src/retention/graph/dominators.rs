@@ -13,12 +13,11 @@ use super::{Graph, NONE, Neighbours};
 
 /// Finds the nearest dominator of each node: [`NONE`] for the root, and for nodes that cannot be
 /// reached from it.
-pub(crate) fn nearest_dominators(mut graph: Graph, root: u32) -> Vec<u32> {
+pub(crate) fn nearest_dominators(graph: Graph, root: u32) -> Vec<u32> {
     let nodes = graph.len();
     let Walk { order, numbers, parents } = Walk::new(&graph, root);
     // The search has the edges by the numbers of the walk, and only there.
-    graph.sources.take();
-    let targets = std::mem::take(&mut graph.targets);
+    let Graph { targets, sources: _ } = graph;
     let sources = targets.reversed(order.len(), |node| numbers[node as usize]);
     drop((targets, numbers));
     let nearest = Search::new(parents).run(&sources);

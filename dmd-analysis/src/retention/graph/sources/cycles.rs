@@ -9,8 +9,8 @@ use super::{SEVERAL, Sources};
 
 /// The starts of the paths of only sources that lead to each node.
 struct PathStarts {
-    /// By node: the number of the node with several sources at which its path starts. If it starts
-    /// at a head or is a ring, the number of all such nodes.
+    /// By node: the index in `several` of the node at which its path starts, or `several.len()` if
+    /// it starts at a head or is a ring.
     of: Vec<u32>,
     /// The nodes with several sources.
     several: Vec<u32>,
@@ -34,8 +34,8 @@ impl Sources {
         let mut reached = vec![false; graph.len()];
         graph.reach(outside, &mut reached);
         if reached.contains(&false) {
-            let short = loose_cycles(&graph, &reached);
-            cycles.append(&mut self.with_paths(&short, &of, &several));
+            let contracted = loose_cycles(&graph, &reached);
+            cycles.append(&mut self.with_paths(&contracted, &of, &several));
         }
         cycles.iter_mut().for_each(|cycle| cycle.sort_unstable());
         cycles.sort_unstable();
@@ -83,14 +83,19 @@ impl Sources {
     }
 
     /// Returns cycles of nodes with several sources, together with the nodes between them.
-    fn with_paths(&self, short: &[Vec<u32>], starts: &[u32], several: &[u32]) -> Vec<Vec<u32>> {
+    fn with_paths(
+        &self,
+        contracted: &[Vec<u32>],
+        starts: &[u32],
+        several: &[u32],
+    ) -> Vec<Vec<u32>> {
         let mut cycle_of = vec![NONE; several.len() + 1];
-        for (cycle, number) in short.iter().zip(0..) {
+        for (cycle, number) in contracted.iter().zip(0..) {
             cycle.iter().for_each(|&node| cycle_of[node as usize] = number);
         }
         let node = |&number: &u32| several[number as usize];
         let mut cycles: Vec<Vec<u32>> =
-            short.iter().map(|cycle| cycle.iter().map(node).collect()).collect();
+            contracted.iter().map(|cycle| cycle.iter().map(node).collect()).collect();
         let mut taken = NodeSet::new(self.len());
         for edge in &self.edges {
             let [from, to] =
