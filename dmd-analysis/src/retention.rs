@@ -39,9 +39,9 @@ use crate::analysis::ExplainOptions;
 use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::{Dump, Mode, Sum};
-use graph::Graph;
 use graph::bytes::NodeBytes;
 use graph::dominators::{Dominators, add_dominated};
+use graph::edges::{Edges, SharedEdges};
 use graph::nodes::NodeSet;
 use graph::sources::Nearest;
 use kinds::Kinds;
@@ -80,10 +80,9 @@ pub struct Retention<'d> {
     roots: Roots,
     /// The nodes with several sources.
     several: NodeSet,
-    /// The whole graph. It takes more memory than all the rest, so it is built when it is first
-    /// needed.
-    graph: OnceLock<Graph>,
     dominators: Dominators,
+    /// Paths and groups need it alone, so it is built when it is first needed.
+    shared: OnceLock<SharedEdges>,
     kinds: Kinds,
     /// By node: its retained size in bytes.
     retained: NodeBytes,
@@ -124,7 +123,7 @@ impl<'d> Retention<'d> {
         let mut retained = NodeBytes::new(nodes, sizes);
         add_dominated(&of, &mut retained);
         let dominators = Dominators::new(of);
-        let (kinds, graph) = (Kinds::new(&sites), OnceLock::new());
+        let (kinds, shared) = (Kinds::new(&sites), OnceLock::new());
         Ok(Self {
             dump,
             options,
@@ -132,8 +131,8 @@ impl<'d> Retention<'d> {
             sites,
             roots,
             several,
-            graph,
             dominators,
+            shared,
             kinds,
             retained,
         })
@@ -178,9 +177,13 @@ impl<'d> Retention<'d> {
         self.ranges.check_words()
     }
 
-    /// Returns the graph of the dump.
-    fn graph(&self) -> &Graph {
-        self.graph.get_or_init(|| self.roots.graph(&self.ranges))
+    /// Returns the edges of the graph.
+    fn edges(&self) -> Edges<'_> {
+        let shared = || {
+            let edges = self.roots.edges_to(&self.several, &self.ranges);
+            SharedEdges::new(self.dominators.len(), edges)
+        };
+        Edges::new(&self.dominators, self.shared.get_or_init(shared))
     }
 
     /// Returns the blocks that a block points at, in ascending order.
@@ -200,6 +203,11 @@ impl<'d> Retention<'d> {
 
     fn root(&self) -> u32 {
         u32::try_from(self.dominators.len() - 1).unwrap_or(NONE)
+    }
+
+    /// Returns the nodes of all blocks.
+    fn blocks(&self) -> impl Iterator<Item = u32> + use<> {
+        0..u32::try_from(self.dump.blocks.len()).unwrap_or(NONE)
     }
 
     fn node(&self, number: u32) -> Node {

@@ -5,8 +5,10 @@
 
 pub(crate) mod bytes;
 pub(crate) mod nodes;
+pub(crate) mod edge_list;
 pub(crate) mod sources;
 pub(crate) mod dominators;
+pub(crate) mod edges;
 pub(crate) mod paths;
 pub(crate) mod cycles;
 
@@ -162,15 +164,6 @@ impl Graph {
         of.truncate(kept);
         let targets = Neighbours { first, of };
         Self { targets, sources: OnceLock::new() }
-    }
-
-    /// Returns the same graph with the targets of each node in ascending order.
-    pub(crate) fn sorted(mut self) -> Self {
-        let Neighbours { first, of } = &mut self.targets;
-        for ends in first.windows(2) {
-            of[ends[0] as usize..ends[1] as usize].sort_unstable();
-        }
-        self
     }
 
     /// Returns the number of nodes.

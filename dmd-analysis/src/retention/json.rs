@@ -62,7 +62,7 @@ pub fn write_why_alive_json(
         .map(|way| json!({ "blocks": way.blocks, "bytes": way.bytes, "steps": steps(&way.steps) }));
     write(
         &json!({
-            "blocks": why.blocks.len(), "own": why.own, "retained": why.retained,
+            "blocks": why.blocks, "own": why.own, "retained": why.retained,
             "keeper": why.dominator.as_ref().map(|step| step_value(retention, step)),
             "ways": paths.collect::<Value>(), "blocksByOtherWays": why.blocks_by_other_paths,
         }),

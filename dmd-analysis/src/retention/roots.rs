@@ -11,8 +11,9 @@ pub use handle_count::HandleCount;
 use rustc_hash::FxHashMap;
 
 use super::NONE;
+use super::graph::edge_list::{Edge, EdgeList};
+use super::graph::nodes::NodeSet;
 use super::graph::sources::Sources;
-use super::graph::{Builder, Graph};
 use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
 use crate::analysis::suggest::readable_static;
@@ -68,24 +69,21 @@ impl Roots {
         Some(self.heads[at].external)
     }
 
-    /// Builds the graph of the dump.
-    pub(crate) fn graph(&self, ranges: &BlockRanges<'_>) -> Graph {
-        let mut builder = Builder::default();
-        ranges.each_link(|link| {
-            if link.from != link.to {
-                builder.add(link.from, link.to);
+    /// Returns the edges to nodes with several sources.
+    pub(crate) fn edges_to(&self, several: &NodeSet, ranges: &BlockRanges<'_>) -> EdgeList {
+        let mut edges = EdgeList::new();
+        let mut add = |from: u32, to: u32| {
+            if several.contains(to) && from != to {
+                edges.add(Edge { to, from });
             }
-        });
-        let blocks = ranges.dump().blocks.len();
+        };
+        ranges.each_link(|link| add(link.from, link.to));
         let statics = self.statics.iter().map(|root| &root.targets);
         let roots = statics.chain(self.cycles.iter().map(|cycle| &cycle.blocks));
-        for (targets, node) in roots.zip(number(blocks)..) {
-            targets.iter().for_each(|&block| builder.add(node, block));
+        for (targets, node) in roots.zip(number(ranges.dump().blocks.len())..) {
+            targets.iter().for_each(|&block| add(node, block));
         }
-        let root = number(blocks + self.statics.len() + self.cycles.len());
-        let heads = self.heads.iter().map(|head| head.block);
-        heads.chain(number(blocks)..root).for_each(|node| builder.add(root, node));
-        builder.finish(root as usize + 1).sorted()
+        edges
     }
 }
 

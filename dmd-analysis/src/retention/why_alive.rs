@@ -7,7 +7,6 @@ mod target;
 pub use target::{Target, TargetNotFound};
 
 use super::Retention;
-use super::graph::paths::ShortestPaths;
 use super::step::Step;
 
 /// The limits of a search for paths.
@@ -30,8 +29,10 @@ impl Default for PathOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WhyAlive {
-    /// The indices of the blocks in the dump.
-    pub blocks: Vec<usize>,
+    /// The number of the blocks.
+    pub blocks: usize,
+    /// Of one block: its index in the dump.
+    pub block: Option<usize>,
     /// The bytes of the blocks themselves.
     pub own: u64,
     /// The bytes that would be freed with all of the blocks.
@@ -68,26 +69,31 @@ impl Retention<'_> {
         target: &Target,
         options: &PathOptions,
     ) -> Result<WhyAlive, TargetNotFound> {
-        let blocks = self.blocks_of(target).ok_or_else(|| TargetNotFound(target.clone()))?;
-        let shortest = ShortestPaths::new(self.graph(), self.root());
-        let own = blocks.iter().map(|&block| self.size(block)).fold(0, u64::saturating_add);
-        let (retained, dominator, found) = if let [block] = blocks[..] {
-            let dominator = self.dominators.parent(block).filter(|&node| node != self.root());
-            let dominator = dominator.map(|node| self.step(node));
-            (self.retained.get(block), dominator, self.paths_to(block, &shortest, options))
-        } else {
-            let mut is_target = vec![false; self.dump.blocks.len()];
-            blocks.iter().for_each(|&block| is_target[block as usize] = true);
-            let retained = self.without(|block| is_target[block]);
-            (retained, None, self.paths_to_all(&blocks, &shortest, options))
-        };
+        let blocks = self.blocks_of(target);
+        let count = blocks.iter().count();
+        let Some(first) = blocks.iter().next() else { return Err(TargetNotFound(target.clone())) };
+        let own = blocks.iter().map(|block| self.size(block)).fold(0, u64::saturating_add);
+        if count > 1 {
+            let found = self.paths_to_all(&blocks, options);
+            return Ok(WhyAlive {
+                blocks: count,
+                block: None,
+                own,
+                retained: self.without(|block| blocks.contains(block)),
+                dominator: None,
+                paths: found.paths,
+                blocks_by_other_paths: found.blocks_by_other_paths,
+            });
+        }
+        let dominator = self.dominators.parent(first).filter(|&node| node != self.root());
         Ok(WhyAlive {
-            blocks: blocks.iter().map(|&block| block as usize).collect(),
+            blocks: count,
+            block: Some(first as usize),
             own,
-            retained,
-            dominator,
-            paths: found.paths,
-            blocks_by_other_paths: found.blocks_by_other_paths,
+            retained: self.retained.get(first),
+            dominator: dominator.map(|node| self.step(node)),
+            paths: self.paths_to(first, options),
+            blocks_by_other_paths: 0,
         })
     }
 }

@@ -60,11 +60,11 @@ fn records(
     fs::write(&path, &text)?;
     let mut ours_took = Duration::MAX;
     for _ in 0..RUNS {
-        ours_took =
-            ours_took.min(time(Command::new(ours).arg("dmd").arg("--no-fix-stacks").arg(&path))?);
+        ours_took = ours_took
+            .min(time(Command::new(ours).args(["heap", "records", "--no-fix-stacks"]).arg(&path))?);
     }
     writeln!(out, "analyse: {} MB, 300,000 block records", text.len() / 1_000_000)?;
-    writeln!(out, "  about-memory dmd  {:>8.3} s (best of {RUNS})", ours_took.as_secs_f64())?;
+    writeln!(out, "  heap records      {:>8.3} s (best of {RUNS})", ours_took.as_secs_f64())?;
     let Some(script) =
         script.filter(|script| script.is_file() && on_path::find(&["python3"], "python3").is_ok())
     else {

@@ -214,7 +214,8 @@ impl Growth<'_> {
     /// Returns the way to find the allocation stacks of unreported blocks.
     fn ask_dmd(&self) -> &'static str {
         if self.last.blocks.is_some() {
-            "`about-memory dmd --explain` of the dump beside the last file shows where it is allocated"
+            "`about-memory heap records --explain` of the dump beside the last file shows where it is \
+             allocated"
         } else {
             "run the program with DMD=1 to see where it is allocated"
         }

@@ -41,6 +41,16 @@ impl Digest {
 /// Groups the blocks of `dump` by their stacks.
 #[must_use]
 pub fn digest(dump: &Dump, how: &Grouping, stacks: &mut Stacks) -> Digest {
+    digest_of(dump, dump.blocks.iter(), how, stacks)
+}
+
+/// Groups these blocks of `dump`, or entries of alike ones, by their stacks.
+pub(crate) fn digest_of<'d>(
+    dump: &'d Dump,
+    blocks: impl Iterator<Item = Block<'d>>,
+    how: &Grouping,
+    stacks: &mut Stacks,
+) -> Digest {
     let grouped = stacks.group(dump, how);
     let (mode, classes): (_, &[Class]) = match dump.invocation.mode {
         Mode::Live | Mode::Scan => (Mode::Live, &[Class::Live]),
@@ -52,10 +62,9 @@ pub fn digest(dump: &Dump, how: &Grouping, stacks: &mut Stacks) -> Digest {
     let mut builders: Vec<Builder> = classes.iter().map(|_| Builder::default()).collect();
     let mut heap = Totals::default();
     let mut reports = Vec::new();
-    for block in &dump.blocks {
+    for block in blocks {
         heap.add(block.num, block.req, block.slop);
-        let alloc =
-            block.kind.alloc.map_or(grouped.unrecorded, |trace| grouped.traces[trace.index()]);
+        let alloc = grouped.alloc_of(&block);
         let section = section_of(dump, &block, &grouped, &mut reports);
         builders[section].add(&block, alloc, stacks.list_id(&reports));
     }

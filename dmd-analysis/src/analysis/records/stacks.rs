@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::analysis::frames::is_allocation;
-use crate::read::{Dump, FrameId};
+use crate::read::{Block, Dump, FrameId};
 
 /// The rules by which stacks are made comparable before blocks are grouped by them.
 #[derive(Debug, Clone)]
@@ -59,6 +59,13 @@ pub(crate) struct Grouped {
     /// By the index of the dump's stack.
     pub(crate) traces: Vec<StackId>,
     pub(crate) unrecorded: StackId,
+}
+
+impl Grouped {
+    /// Returns the stack that allocated a block.
+    pub(crate) fn alloc_of(&self, block: &Block<'_>) -> StackId {
+        block.kind.alloc.map_or(self.unrecorded, |trace| self.traces[trace.index()])
+    }
 }
 
 impl Stacks {

@@ -146,6 +146,17 @@ impl BlockList {
         })
     }
 
+    /// Returns the index of a block's shape, which is the index of its entry in
+    /// [`added_up`](Self::added_up).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such block.
+    #[inline]
+    pub(crate) fn shape_of(&self, index: usize) -> usize {
+        self.entries[index] as usize
+    }
+
     /// Adds a kind of blocks, unless it is the last one. Returns its index.
     pub(crate) fn add_kind(&mut self, kind: BlockKind) -> u32 {
         if self.kinds.last() != Some(&kind) {
@@ -284,6 +295,10 @@ mod tests {
         }
         let added: Vec<_> = list.added_up().collect();
         assert_eq!(added.len(), sums.len());
+        for (index, of) in list.iter().enumerate() {
+            let alike = added[list.shape_of(index)];
+            assert_eq!((alike.req, alike.slop, alike.kind), (of.req, of.slop, of.kind));
+        }
         for of in added {
             assert_eq!((of.num, of.addr), (sums[&(of.req, of.slop, of.kind.thread)], None));
         }

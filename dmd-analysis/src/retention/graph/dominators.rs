@@ -7,6 +7,8 @@
 
 use std::sync::OnceLock;
 
+use rustc_hash::FxHashMap;
+
 use super::bytes::NodeBytes;
 use super::nodes::NodeSet;
 use super::{Graph, NONE, Neighbours};
@@ -57,24 +59,50 @@ pub(crate) fn add_dominated(nearest: &[u32], bytes: &mut NodeBytes) {
 pub(crate) struct Dominators {
     /// By node: its first child, or [`NONE`].
     first: Vec<u32>,
-    /// By node: the next child of its parent, or [`NONE`].
+    /// By node: the next child of its parent; of a last child, the parent itself. [`NONE`] for a
+    /// node without a parent.
     next: Vec<u32>,
-    /// By node: its nearest dominator, or [`NONE`]. Computed when one is first needed.
-    parents: OnceLock<Vec<u32>>,
+    /// The last children of all nodes.
+    last: NodeSet,
+    /// Computed when the parent of a node is first needed.
+    milestones: OnceLock<Milestones>,
+}
+
+/// The parents of some nodes in long rows of children, so that no row is walked to its end.
+#[derive(Debug)]
+struct Milestones {
+    nodes: NodeSet,
+    parents: FxHashMap<u32, u32>,
+}
+
+/// The number of children between two milestones.
+const MILESTONE: usize = if cfg!(test) { 4 } else { 64 };
+
+/// A step of a walk through the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Visit {
+    /// A node, before those that it dominates.
+    Enter(u32),
+    /// The same node, after them.
+    Leave(u32),
 }
 
 impl Dominators {
     /// Makes the tree of the nearest dominators of all nodes.
     pub(crate) fn new(nearest: Vec<u32>) -> Self {
         let (mut first, mut next) = (vec![NONE; nearest.len()], nearest);
+        let mut last = NodeSet::new(next.len());
         // Each parent in `next` is overwritten with the next sibling: no third array is needed.
         for node in (0..u32::try_from(next.len()).unwrap_or(NONE)).rev() {
             let parent = next[node as usize];
             if parent != NONE {
-                next[node as usize] = std::mem::replace(&mut first[parent as usize], node);
+                match std::mem::replace(&mut first[parent as usize], node) {
+                    NONE => _ = last.insert(node),
+                    sibling => next[node as usize] = sibling,
+                }
             }
         }
-        Self { first, next, parents: OnceLock::new() }
+        Self { first, next, last, milestones: OnceLock::new() }
     }
 
     /// Returns the number of nodes.
@@ -84,21 +112,56 @@ impl Dominators {
 
     /// Returns the nearest dominator of a node.
     pub(crate) fn parent(&self, node: u32) -> Option<u32> {
-        let parents = self.parents.get_or_init(|| {
-            let mut parents = vec![NONE; self.len()];
-            for parent in (0..).take(self.len()) {
-                self.children(parent).for_each(|child| parents[child as usize] = parent);
+        let Milestones { nodes, parents } = self.milestones.get_or_init(|| self.milestones());
+        let mut at = node;
+        while !self.last.contains(at) && !nodes.contains(at) {
+            at = Some(self.next[at as usize]).filter(|&next| next != NONE)?;
+        }
+        parents.get(&at).copied().or(Some(self.next[at as usize]))
+    }
+
+    fn milestones(&self) -> Milestones {
+        let (mut nodes, mut parents) = (NodeSet::new(self.len()), FxHashMap::default());
+        for parent in (0..).take(self.len()) {
+            for child in self.children(parent).skip(MILESTONE).step_by(MILESTONE) {
+                nodes.insert(child);
+                parents.insert(child, parent);
             }
-            parents
-        });
-        Some(parents[node as usize]).filter(|&parent| parent != NONE)
+        }
+        Milestones { nodes, parents }
+    }
+
+    /// Returns whether a node is the nearest dominator of any.
+    #[inline]
+    pub(crate) fn is_parent(&self, node: u32) -> bool {
+        self.first[node as usize] != NONE
     }
 
     /// Returns the nodes whose nearest dominator is this node, in ascending order.
     pub(crate) fn children(&self, node: u32) -> impl Iterator<Item = u32> + Clone {
-        let known = |node: u32| (node != NONE).then_some(node);
-        let first = known(self.first[node as usize]);
-        std::iter::successors(first, move |&child| known(self.next[child as usize]))
+        let first = Some(self.first[node as usize]).filter(|&first| first != NONE);
+        std::iter::successors(first, |&child| self.sibling(child))
+    }
+
+    /// Walks through the tree from its root. The walk needs no memory.
+    pub(crate) fn walk(&self, root: u32) -> impl Iterator<Item = Visit> {
+        std::iter::successors(Some(Visit::Enter(root)), move |visit| match *visit {
+            Visit::Enter(node) => Some(match self.first[node as usize] {
+                NONE => Visit::Leave(node),
+                child => Visit::Enter(child),
+            }),
+            Visit::Leave(node) if node == root => None,
+            Visit::Leave(node) => Some(match self.sibling(node) {
+                Some(sibling) => Visit::Enter(sibling),
+                None => Visit::Leave(self.next[node as usize]),
+            }),
+        })
+    }
+
+    /// Returns the next child of the parent of a node that has one.
+    #[inline]
+    fn sibling(&self, child: u32) -> Option<u32> {
+        (!self.last.contains(child)).then(|| self.next[child as usize])
     }
 }
 

@@ -63,10 +63,22 @@ impl Numbering {
         Self { set, before }
     }
 
+    /// Returns how many nodes have a number.
+    pub(crate) fn len(&self) -> usize {
+        let last = self.set.words.last().map_or(0, |word| word.count_ones());
+        self.before.last().map_or(0, |before| before + last) as usize
+    }
+
     /// Returns whether a node has a number.
     #[inline]
     pub(crate) fn contains(&self, node: u32) -> bool {
         self.set.contains(node)
+    }
+
+    /// Returns the number of a node, if it has one.
+    #[inline]
+    pub(crate) fn get(&self, node: u32) -> Option<u32> {
+        self.contains(node).then(|| self.number(node))
     }
 
     /// Returns the number of a node of the set.
@@ -95,10 +107,11 @@ mod tests {
         let nodes = [0, 63, 64, 65, 128, 299];
         assert!(set.iter().eq(nodes));
         let numbering = Numbering::new(set);
-        assert_eq!(numbering.nodes(), nodes);
+        assert_eq!((numbering.nodes(), numbering.len()), (nodes.to_vec(), nodes.len()));
+        assert_eq!(numbering.get(62), None);
         for (node, number) in nodes.into_iter().zip(0..) {
             assert!(numbering.contains(node));
-            assert_eq!(numbering.number(node), number);
+            assert_eq!((numbering.number(node), numbering.get(node)), (number, Some(number)));
         }
     }
 }

@@ -3,59 +3,77 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Graph;
 use super::NONE;
+use super::edges::Edges;
 
 /// A shortest path from the root to every node.
+///
+/// The path to a node with one source passes that source, and is one step longer than the path to
+/// it. So only nodes with several sources, and these sources, have numbers here.
 #[derive(Debug)]
-pub(crate) struct ShortestPaths {
+pub(crate) struct ShortestPaths<'g> {
+    edges: Edges<'g>,
     root: u32,
-    /// By node: the previous node on its path, or [`NONE`].
+    /// By number of a node with several sources: the previous node on its path.
     before: Vec<u32>,
-    /// By node: the number of steps from the root, or [`NONE`].
+    /// By number of a node that points at those: the number of steps from the root.
     steps: Vec<u32>,
-    /// The reachable nodes, nearest first.
-    pub(crate) order: Vec<u32>,
 }
 
-impl ShortestPaths {
+impl<'g> ShortestPaths<'g> {
     /// Finds the shortest paths by a breadth-first search.
-    pub(crate) fn new(graph: &Graph, root: u32) -> Self {
-        let (mut before, mut steps) = (vec![NONE; graph.len()], vec![NONE; graph.len()]);
-        let mut order = vec![root];
-        steps[root as usize] = 0;
-        let mut next = 0;
-        while let Some(&node) = order.get(next) {
-            next += 1;
-            let step = steps[node as usize].saturating_add(1);
-            for &target in graph.targets(node) {
-                if steps[target as usize] == NONE {
-                    (before[target as usize], steps[target as usize]) = (node, step);
-                    order.push(target);
+    ///
+    /// `visit` receives each node but the root, nearest first: its result for the previous node on
+    /// the path, that node, and the node. Its result for the root is `of_root`.
+    pub(crate) fn new<T: Copy>(
+        edges: Edges<'g>,
+        root: u32,
+        of_root: T,
+        mut visit: impl FnMut(T, u32, u32) -> T,
+    ) -> Self {
+        let mut before = vec![NONE; edges.shared_targets()];
+        let mut steps = vec![NONE; edges.shared_sources()];
+        let (mut nearest, mut next, mut targets) = (vec![(root, of_root)], Vec::new(), Vec::new());
+        let mut length = 0;
+        while !nearest.is_empty() {
+            for (node, result) in nearest.drain(..) {
+                if let Some(number) = edges.shared_source(node) {
+                    steps[number as usize] = length;
+                }
+                edges.targets(node, &mut targets);
+                for &target in &targets {
+                    if let Some(number) = edges.shared_target(target) {
+                        if before[number as usize] != NONE {
+                            continue;
+                        }
+                        before[number as usize] = node;
+                    }
+                    let result = visit(result, node, target);
+                    if edges.has_targets(target) {
+                        next.push((target, result));
+                    }
                 }
             }
+            std::mem::swap(&mut nearest, &mut next);
+            length += 1;
         }
-        Self { root, before, steps, order }
+        Self { edges, root, before, steps }
+    }
+
+    /// Returns the path to a node, root and node included.
+    pub(crate) fn path(&self, node: u32) -> Vec<u32> {
+        let mut path: Vec<u32> =
+            std::iter::successors(Some(node), |&node| self.before(node)).collect();
+        path.reverse();
+        path
     }
 
     /// Returns the previous node on the path to a node.
-    pub(crate) fn before(&self, node: u32) -> Option<u32> {
-        Some(self.before[node as usize]).filter(|&before| before != NONE)
-    }
-
-    /// Returns the path to a node, root and node included; empty if the node is unreachable.
-    pub(crate) fn path(&self, node: u32) -> Vec<u32> {
-        if self.steps[node as usize] == NONE {
-            return Vec::new();
-        }
-        let mut path = vec![node];
-        let mut at = node;
-        while let Some(before) = self.before(at) {
-            path.push(before);
-            at = before;
-        }
-        path.reverse();
-        path
+    fn before(&self, node: u32) -> Option<u32> {
+        let Some(number) = self.edges.shared_target(node) else {
+            return self.edges.only_source(node);
+        };
+        Some(self.before[number as usize]).filter(|&before| before != NONE)
     }
 
     /// Visits the paths to a node, shortest first, until `enough` returns true. No path passes a
@@ -66,36 +84,49 @@ impl ShortestPaths {
     /// search ends there even if there are more paths.
     pub(crate) fn paths(
         &self,
-        graph: &Graph,
         node: u32,
         mut work: usize,
         mut enough: impl FnMut(Vec<u32>) -> bool,
     ) {
-        let mut parts = vec![Part { node, after: NONE, length: 0 }];
-        let mut queue = BinaryHeap::from([Reverse((self.steps[node as usize], 0_u32))]);
+        let steps = self.path(node).len() - 1;
+        let steps = u32::try_from(steps).unwrap_or(NONE);
+        let mut parts = vec![Part { node, after: NONE, steps, length: 0 }];
+        let mut queue = BinaryHeap::from([Reverse((steps, 0_u32))]);
         while let Some(Reverse((_, number))) = queue.pop() {
             let path = path_from(&parts, number);
             work = work.saturating_sub(path.len());
-            let Part { node, length, .. } = parts[number as usize];
-            if node == self.root {
+            let part = parts[number as usize];
+            if part.node == self.root {
                 if enough(path) {
                     return;
                 }
                 continue;
             }
-            for &source in graph.sources(node) {
+            self.each_source(part, |source, steps| {
                 work = work.saturating_sub(1);
-                let left = self.steps[source as usize];
-                if left == NONE || path.contains(&source) {
-                    continue;
+                if path.contains(&source) {
+                    return;
                 }
+                let length = part.length + 1;
                 let next = u32::try_from(parts.len()).unwrap_or(NONE);
-                parts.push(Part { node: source, after: number, length: length + 1 });
-                queue.push(Reverse((left.saturating_add(length + 1), next)));
-            }
+                parts.push(Part { node: source, after: number, steps, length });
+                queue.push(Reverse((steps.saturating_add(length), next)));
+            });
             if work == 0 {
                 return;
             }
+        }
+    }
+
+    /// Calls `found` with the sources of the first node of a part, and with the number of steps to
+    /// each.
+    fn each_source(&self, part: Part, mut found: impl FnMut(u32, u32)) {
+        if let Some(source) = self.edges.only_source(part.node) {
+            return found(source, part.steps.saturating_sub(1));
+        }
+        for &source in self.edges.several_sources(part.node) {
+            let number = self.edges.shared_source(source);
+            found(source, number.map_or(NONE, |number| self.steps[number as usize]));
         }
     }
 }
@@ -106,6 +137,9 @@ struct Part {
     node: u32,
     /// The number of the rest, or [`NONE`].
     after: u32,
+    /// The steps from the root to the node.
+    steps: u32,
+    /// The steps from the node to the end.
     length: u32,
 }
 

@@ -7,6 +7,7 @@ mod dominators;
 pub(crate) use dominators::Nearest;
 
 use super::NONE;
+use super::edge_list::{Edge, EdgeList};
 
 /// The sources of all nodes.
 #[derive(Debug)]
@@ -14,28 +15,16 @@ pub(crate) struct Sources {
     /// By node: its only source, [`NONE`] if it has none, or [`SEVERAL`].
     only: Vec<u32>,
     /// The edges to nodes with several sources, some of them more than once.
-    edges: Vec<Edge>,
-    /// The number of edges at which duplicates are removed.
-    dedup_at: usize,
+    edges: EdgeList,
 }
 
 /// The number that stands for several sources.
 const SEVERAL: u32 = NONE - 1;
 
-/// An edge to a node with several sources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Edge {
-    to: u32,
-    from: u32,
-}
-
-/// The smallest number of edges at which duplicates are removed.
-const LEAST_DEDUP: usize = if cfg!(test) { 8 } else { 1 << 20 };
-
 impl Sources {
     /// Makes nodes without sources.
     pub(crate) fn new(nodes: usize) -> Self {
-        Self { only: vec![NONE; nodes], edges: Vec::new(), dedup_at: LEAST_DEDUP }
+        Self { only: vec![NONE; nodes], edges: EdgeList::new() }
     }
 
     /// Returns the number of nodes.
@@ -54,26 +43,14 @@ impl Sources {
     pub(crate) fn add(&mut self, from: u32, to: u32) {
         match self.only[to as usize] {
             NONE => self.only[to as usize] = from,
-            SEVERAL => self.add_edge(Edge { to, from }),
+            SEVERAL => self.edges.add(Edge { to, from }),
             only if only == from => {}
             only => {
                 self.only[to as usize] = SEVERAL;
-                self.add_edge(Edge { to, from: only });
-                self.add_edge(Edge { to, from });
+                self.edges.add(Edge { to, from: only });
+                self.edges.add(Edge { to, from });
             }
         }
-    }
-
-    fn add_edge(&mut self, edge: Edge) {
-        if self.edges.last() == Some(&edge) {
-            return;
-        }
-        if self.edges.len() >= self.dedup_at {
-            self.edges.sort_unstable();
-            self.edges.dedup();
-            self.dedup_at = (2 * self.edges.len()).max(LEAST_DEDUP);
-        }
-        self.edges.push(edge);
     }
 
     /// Returns the nodes without a source, in ascending order.

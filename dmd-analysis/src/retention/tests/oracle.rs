@@ -7,7 +7,10 @@ use proptest::prelude::*;
 use crate::retention::NONE;
 use crate::retention::graph::bytes::NodeBytes;
 use crate::retention::graph::cycles::loose_cycles;
-use crate::retention::graph::dominators::{Dominators, add_dominated, nearest_dominators};
+use crate::retention::graph::dominators::{Dominators, Visit, add_dominated, nearest_dominators};
+use crate::retention::graph::edge_list::{Edge, EdgeList};
+use crate::retention::graph::edges::{Edges, SharedEdges};
+use crate::retention::graph::nodes::NodeSet;
 use crate::retention::graph::paths::ShortestPaths;
 use crate::retention::graph::sources::{Nearest, Sources};
 use crate::retention::graph::{Builder, Graph};
@@ -50,6 +53,33 @@ fn sparse_edges() -> impl Strategy<Value = (usize, BTreeSet<(u32, u32)>)> {
             (nodes as usize, edges.filter(|(from, to)| from != to).collect())
         })
     })
+}
+
+/// Adds a root from which all nodes can be reached: it points at those without a source, and at one
+/// of each loose cycle. Returns the sources of all nodes and the root.
+fn with_root(nodes: usize, edges: &mut BTreeSet<(u32, u32)>) -> (Sources, u32) {
+    let root = u32::try_from(nodes).unwrap();
+    let mut sources = sources(nodes + 1, edges);
+    let heads = sources.heads().filter(|&head| head != root);
+    let first = sources.loose_cycles().into_iter().map(|cycle| cycle[0]);
+    edges.extend(heads.chain(first).map(|node| (root, node)));
+    edges.range((root, 0)..).for_each(|&(from, to)| sources.add(from, to));
+    (sources, root)
+}
+
+/// Returns the tree of dominators of a graph, and its edges to nodes with several sources.
+fn by_dominators(
+    sources: Sources,
+    edges: &BTreeSet<(u32, u32)>,
+    root: u32,
+) -> (Dominators, SharedEdges) {
+    let nodes = sources.len();
+    let Nearest { of, several } = sources.into_dominators(root);
+    let mut list = EdgeList::new();
+    for &(from, to) in edges.iter().chain(edges).filter(|(_, to)| several.contains(*to)) {
+        list.add(Edge { to, from });
+    }
+    (Dominators::new(of), SharedEdges::new(nodes, list))
 }
 
 /// Returns the nodes that can be reached from `start` without passing `without`.
@@ -116,12 +146,7 @@ proptest! {
     #[test]
     fn dominators_by_sources_are_those_of_the_graph((nodes, edges) in sparse_edges()) {
         let mut edges = edges;
-        let root = u32::try_from(nodes).unwrap();
-        let mut sources = sources(nodes + 1, &edges);
-        let heads = sources.heads().filter(|&head| head != root);
-        let first = sources.loose_cycles().into_iter().map(|cycle| cycle[0]);
-        edges.extend(heads.chain(first).map(|node| (root, node)));
-        edges.range((root, 0)..).for_each(|&(from, to)| sources.add(from, to));
+        let (sources, root) = with_root(nodes, &mut edges);
         let several: Vec<u32> = (0..=root)
             .filter(|node| edges.iter().filter(|edge| edge.1 == *node).count() > 1).collect();
         let expected = nearest_dominators(graph(nodes + 1, &edges), root);
@@ -166,19 +191,70 @@ proptest! {
     }
 
     #[test]
+    fn the_edges_of_a_tree_and_to_shared_nodes_are_all((nodes, edges) in sparse_edges()) {
+        let mut edges = edges;
+        let (sources, root) = with_root(nodes, &mut edges);
+        let (dominators, shared) = by_dominators(sources, &edges, root);
+        let graph = Edges::new(&dominators, &shared);
+        let mut targets = Vec::new();
+        for node in 0..=root {
+            let of = |is: fn(&(u32, u32), u32) -> bool| edges.iter().filter(move |edge| is(edge, node));
+            let to: Vec<u32> = of(|edge, node| edge.0 == node).map(|edge| edge.1).collect();
+            graph.targets(node, &mut targets);
+            prop_assert_eq!(&targets, &to, "of {}", node);
+            prop_assert_eq!(graph.has_targets(node), !to.is_empty());
+            let from: Vec<u32> = of(|edge, node| edge.1 == node).map(|edge| edge.0).collect();
+            let several = graph.several_sources(node).to_vec();
+            let found = graph.only_source(node).map_or(several, |only| vec![only]);
+            prop_assert_eq!(found, from, "to {}", node);
+            let mut marked = NodeSet::new(graph.len());
+            marked.insert(node);
+            graph.reach(root, &mut marked);
+            let mut left = reached(&edges, root, Some(node));
+            left.insert(node);
+            prop_assert!(marked.iter().eq(left), "without {}", node);
+        }
+    }
+
+    #[test]
+    fn a_walk_enters_and_leaves_each_node_of_the_tree((nodes, edges) in sparse_edges()) {
+        let mut edges = edges;
+        let (sources, root) = with_root(nodes, &mut edges);
+        let (dominators, _) = by_dominators(sources, &edges, root);
+        let (mut above, mut entered) = (Vec::new(), BTreeSet::new());
+        for visit in dominators.walk(root) {
+            match visit {
+                Visit::Enter(node) => {
+                    prop_assert_eq!(dominators.parent(node), above.last().copied());
+                    prop_assert!(entered.insert(node));
+                    above.push(node);
+                }
+                Visit::Leave(node) => prop_assert_eq!(above.pop(), Some(node)),
+            }
+        }
+        prop_assert_eq!((entered.len(), above.len()), (nodes + 1, 0));
+    }
+
+    #[test]
     fn paths_come_shortest_first_and_all_of_them((nodes, edges) in edges()) {
-        let root = u32::try_from(nodes - 1).unwrap();
-        let graph = graph(nodes, &edges);
-        let shortest = ShortestPaths::new(&graph, root);
-        for node in 0..nodes {
-            let node = u32::try_from(node).unwrap();
+        let mut edges = edges;
+        let (sources, root) = with_root(nodes, &mut edges);
+        let (dominators, shared) = by_dominators(sources, &edges, root);
+        let mut visited = BTreeSet::new();
+        let graph = Edges::new(&dominators, &shared);
+        let shortest = ShortestPaths::new(graph, root, 0, |steps, before, node| {
+            assert!(edges.contains(&(before, node)) && visited.insert((steps + 1, node)));
+            steps + 1
+        });
+        prop_assert_eq!(visited.len(), nodes);
+        for (steps, node) in visited {
             let mut expected = all_paths(&edges, root, node);
             expected.sort_by_key(Vec::len);
-            prop_assert_eq!(shortest.path(node).len(), expected.first().map_or(0, Vec::len));
+            prop_assert_eq!(expected[0].len(), steps + 1);
+            prop_assert!(expected.contains(&shortest.path(node)));
+            prop_assert_eq!(shortest.path(node).len(), steps + 1);
             let mut found = Vec::new();
-            if !expected.is_empty() {
-                shortest.paths(&graph, node, usize::MAX, |path| { found.push(path); false });
-            }
+            shortest.paths(node, usize::MAX, |path| { found.push(path); false });
             prop_assert!(found.is_sorted_by_key(Vec::len), "{:?}", found);
             let both = [found, expected].map(|paths| paths.into_iter().collect::<BTreeSet<_>>());
             prop_assert_eq!(&both[0], &both[1]);
@@ -189,17 +265,15 @@ proptest! {
 #[test]
 fn a_chain_of_a_million_takes_no_stack() {
     const LENGTH: u32 = 1_000_000;
-    let mut builder = Builder::default();
-    (0..LENGTH - 1).for_each(|node| builder.add(node, node + 1));
-    // And back from each to the first, which makes paths to compress.
-    builder.add(LENGTH - 1, 0);
-    let graph = builder.finish(LENGTH as usize);
-    let shortest = ShortestPaths::new(&graph, 0);
-    assert_eq!(shortest.path(999_999).len(), LENGTH as usize);
-    let nearest = nearest_dominators(graph, 0);
+    // And back from the last to the first but one, which makes paths to compress.
+    let mut edges: BTreeSet<(u32, u32)> = (0..LENGTH - 1).map(|node| (node, node + 1)).collect();
+    edges.insert((LENGTH - 1, 1));
+    let nearest = nearest_dominators(graph(LENGTH as usize, &edges), 0);
     let mut retained = NodeBytes::new(LENGTH as usize, (0..LENGTH).map(|_| 1));
     add_dominated(&nearest, &mut retained);
-    let dominators = Dominators::new(nearest);
     assert_eq!((retained.get(0), retained.get(999_999)), (LENGTH.into(), 1));
+    let (dominators, shared) = by_dominators(sources(LENGTH as usize, &edges), &edges, 0);
     assert_eq!(dominators.parent(999_999), Some(999_998));
+    let shortest = ShortestPaths::new(Edges::new(&dominators, &shared), 0, (), |(), _, _| ());
+    assert_eq!(shortest.path(999_999).len(), LENGTH as usize);
 }

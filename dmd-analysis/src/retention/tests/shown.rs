@@ -1,6 +1,6 @@
 //! The texts and JSON of small dumps.
 
-use super::super::{PathOptions, Retention, Target, TreeOptions};
+use super::super::{PathOptions, Retention, Target, TargetNotFound, TreeOptions};
 use super::super::{
     write_cycles, write_groups, write_tree, write_tree_json, write_why_alive, write_why_alive_json,
 };
@@ -211,11 +211,16 @@ By the shortest path to each:
 fn targets_match_blocks() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
-    let by = |target| retention.why_alive(&target, &PathOptions::default()).map(|why| why.blocks);
-    assert_eq!(by(Target::Reporter("explicit/stock".into())), Ok(vec![3, 4]));
-    assert_eq!(by(Target::Reporter("Shelf.goods".into())), Ok(vec![3, 4]));
-    assert_eq!(by(Target::Record(1)), Ok(vec![3, 4, 14]));
-    assert_eq!(by(Target::Site("open".into())).unwrap().len(), 15);
+    let by = |target| retention.blocks_of(&target).iter().collect::<Vec<_>>();
+    assert_eq!(by(Target::Reporter("explicit/stock".into())), [3, 4]);
+    assert_eq!(by(Target::Reporter("Shelf.goods".into())), [3, 4]);
+    assert_eq!(by(Target::Record(1)), [3, 4, 14]);
+    assert_eq!(by(Target::Site("open".into())).len(), 15);
+    let none = [Target::Record(0), Target::Record(99), Target::Site("shut".into())];
+    for target in none {
+        let error = retention.why_alive(&target, &PathOptions::default());
+        assert_eq!(error, Err(TargetNotFound(target)));
+    }
 }
 
 #[test]

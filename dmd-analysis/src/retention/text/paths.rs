@@ -21,7 +21,7 @@ pub fn write_why_alive(
 ) -> io::Result<()> {
     let share = percent(why.retained.into(), retention.heap().into());
     let retained = format!("{}, {share:.2}%", bytes(why.retained));
-    if let [block] = why.blocks[..] {
+    if let Some(block) = why.block {
         writeln!(out, "{}", retention.describe(block))?;
         let site = retention.sites.get(retention.dump.blocks.at(block).kind.alloc);
         for (at, frame) in site.frames.iter().enumerate() {
@@ -42,7 +42,7 @@ pub fn write_why_alive(
             _ => writeln!(out, "\nThe {} shortest paths to it:", commas(paths.into()))?,
         }
     } else {
-        let blocks = count(why.blocks.len() as u64, "block");
+        let blocks = count(why.blocks as u64, "block");
         writeln!(out, "{blocks}, {}; together they retain {retained}", bytes(why.own))?;
         writeln!(out, "\nBy the shortest path to each:")?;
     }
@@ -67,9 +67,9 @@ fn write_path(
 ) -> io::Result<()> {
     let passed: u64 = path.steps.iter().map(|step| step.alike + 1).sum();
     let steps = count(passed.saturating_sub(1), "step");
-    match why.blocks.len() {
-        1 => writeln!(out, "{number:>3}. {steps}")?,
-        _ => {
+    match why.block {
+        Some(_) => writeln!(out, "{number:>3}. {steps}")?,
+        None => {
             let (blocks, own) = (count(path.blocks, "block"), bytes(path.bytes));
             writeln!(out, "{number:>3}. {blocks}, {own}; to this one by {steps}")?;
         }

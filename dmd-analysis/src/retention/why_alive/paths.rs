@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{PathOptions, PathToRoot};
+use crate::retention::graph::nodes::NodeSet;
 use crate::retention::graph::paths::ShortestPaths;
 use crate::retention::kinds::{Key, Keys};
-use crate::retention::{NONE, Node, Retention};
+use crate::retention::{NONE, Retention};
 
 /// The paths to print, and the number of blocks that have other paths.
 pub(super) struct FoundPaths {
@@ -19,22 +20,30 @@ pub(super) struct FoundPaths {
 struct Alike {
     blocks: u64,
     bytes: u64,
-    /// One of the blocks.
+    /// The first of the blocks.
     example: u32,
+}
+
+impl Alike {
+    fn new(example: u32) -> Self {
+        Self { blocks: 0, bytes: 0, example }
+    }
+
+    fn add(&mut self, block: u32, retention: &Retention<'_>) {
+        self.blocks += retention.count(block);
+        self.bytes = self.bytes.saturating_add(retention.size(block));
+        self.example = self.example.min(block);
+    }
 }
 
 impl Retention<'_> {
     /// Finds the shortest paths to one block. Paths count once if they only differ in which of
     /// alike blocks they pass.
-    pub(super) fn paths_to(
-        &self,
-        block: u32,
-        shortest: &ShortestPaths,
-        options: &PathOptions,
-    ) -> FoundPaths {
+    pub(super) fn paths_to(&self, block: u32, options: &PathOptions) -> Vec<PathToRoot> {
+        let shortest = ShortestPaths::new(self.edges(), self.root(), (), |(), _, _| ());
         let keys = Keys::new(self);
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
-        shortest.paths(self.graph(), block, options.work, |path| {
+        shortest.paths(block, options.work, |path| {
             let mut passed: Vec<Key> = path.iter().map(|&node| keys.of(self, node)).collect();
             passed.dedup();
             if seen.insert(passed) {
@@ -48,24 +57,29 @@ impl Retention<'_> {
         }
         let bytes = self.size(block);
         let path = |path: Vec<u32>| PathToRoot { blocks: 1, bytes, steps: self.steps(&path) };
-        FoundPaths { paths: found.into_iter().map(path).collect(), blocks_by_other_paths: 0 }
+        found.into_iter().map(path).collect()
     }
 
     /// Finds the shortest path to each of several blocks, with alike paths grouped.
-    pub(super) fn paths_to_all(
-        &self,
-        blocks: &[u32],
-        shortest: &ShortestPaths,
-        options: &PathOptions,
-    ) -> FoundPaths {
-        let numbers = self.number_paths(shortest);
+    pub(super) fn paths_to_all(&self, blocks: &NodeSet, options: &PathOptions) -> FoundPaths {
+        let keys = Keys::new(self);
+        // Paths that pass alike nodes have the same number, however many of them follow each other.
+        let mut numbers: FxHashMap<(u32, Key), u32> = FxHashMap::default();
         let mut groups: FxHashMap<u32, Alike> = FxHashMap::default();
-        for &block in blocks {
-            let none = Alike { blocks: 0, bytes: 0, example: block };
-            let alike = groups.entry(numbers[block as usize]).or_insert(none);
-            alike.blocks += self.count(block);
-            alike.bytes = alike.bytes.saturating_add(self.size(block));
-        }
+        let shortest = ShortestPaths::new(self.edges(), self.root(), 0, |path, before, node| {
+            let is_first = before == self.root();
+            let key = if is_first { keys.of_root(self, node) } else { keys.of(self, node) };
+            let path = if !is_first && keys.of(self, before) == key {
+                path
+            } else {
+                let next = u32::try_from(numbers.len() + 1).unwrap_or(NONE);
+                *numbers.entry((path, key)).or_insert(next)
+            };
+            if blocks.contains(node) {
+                groups.entry(path).or_insert_with(|| Alike::new(node)).add(node, self);
+            }
+            path
+        });
         let mut groups: Vec<Alike> = groups.into_values().collect();
         groups.sort_unstable_by_key(|alike| (Reverse(alike.bytes), alike.example));
         let blocks_by_other_paths = groups.iter().skip(options.top).map(|alike| alike.blocks).sum();
@@ -75,26 +89,5 @@ impl Retention<'_> {
             steps: self.steps(&shortest.path(alike.example)),
         });
         FoundPaths { paths: paths.collect(), blocks_by_other_paths }
-    }
-
-    /// Returns for each node the number of its shortest path. Paths that pass alike nodes have the
-    /// same number, however many of them follow each other.
-    fn number_paths(&self, shortest: &ShortestPaths) -> Vec<u32> {
-        let keys = Keys::new(self);
-        let mut known: FxHashMap<(u32, Key), u32> = FxHashMap::default();
-        let mut numbers = vec![0; self.graph().len()];
-        for &node in &shortest.order {
-            let Some(before) = shortest.before(node) else { continue };
-            let is_first = self.node(before) == Node::Root;
-            let key = if is_first { keys.of_root(self, node) } else { keys.of(self, node) };
-            let path = numbers[before as usize];
-            numbers[node as usize] = if !is_first && keys.of(self, before) == key {
-                path
-            } else {
-                let next = u32::try_from(known.len() + 1).unwrap_or(NONE);
-                *known.entry((path, key)).or_insert(next)
-            };
-        }
-        numbers
     }
 }

@@ -59,7 +59,11 @@ fn a_dump_beside_the_file_is_named() {
     let mut last = snapshot(10, &after(&HEAP.map(|path| (path, 50))));
     last.blocks = Some(Default::default());
     let verdict = of(&[snapshot(0, BEFORE), last]);
-    assert!(verdict.sentence.contains("`about-memory dmd --explain`"), "{}", verdict.sentence);
+    assert!(
+        verdict.sentence.contains("`about-memory heap records --explain`"),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl Sources {
         let mut cycles: Vec<Vec<u32>> =
             contracted.iter().map(|cycle| cycle.iter().map(node).collect()).collect();
         let mut taken = NodeSet::new(self.len());
-        for edge in &self.edges {
+        for edge in self.edges.iter() {
             let [from, to] =
                 [edge.from, edge.to].map(|node| cycle_of[starts[node as usize] as usize]);
             if from != to || to == NONE {

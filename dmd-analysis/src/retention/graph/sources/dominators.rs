@@ -59,7 +59,7 @@ impl Sources {
     fn contracted(&self, root: u32) -> NodeSet {
         let (mut contracted, mut passed) = (NodeSet::new(self.len()), NodeSet::new(self.len()));
         contracted.insert(root);
-        for edge in &self.edges {
+        for edge in self.edges.iter() {
             contracted.insert(edge.to);
             contracted.insert(edge.from);
             // Back to the first node that another path has passed: there they branch.
