@@ -172,7 +172,7 @@ pub mod __private {
         AroundBegin, AtBegin, Block, Claim, CountedBlocks, ExpectedBlock, ExpectedBlocks,
         ExpectedSizes, Found, Place, Wrong,
     };
-    pub use crate::tracker::recorder::{Claimant, Position, RecentFields, Recorder};
+    pub use crate::tracker::recorder::{Claimant, FieldCache, Position, Recorder};
     pub use crate::tracker::size_classes::SizeClasses;
     pub use crate::tracker::words::{
         CAN_READ as CAN_READ_WORDS, Words, read as read_word, words_of,

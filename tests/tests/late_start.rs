@@ -18,6 +18,8 @@ struct Run {
     folder: PathBuf,
     /// The bytes of `heap-unclassified` in the report.
     unclassified: i64,
+    /// The bytes of the reported slices.
+    slices: i64,
     dump: Dump,
 }
 
@@ -33,9 +35,12 @@ impl Run {
         let output = command.arg(options).arg(&report).env_remove("DMD").output();
         let output = output.expect("the subject starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let unclassified = String::from_utf8_lossy(&output.stdout).trim().parse().expect("bytes");
+        let output = String::from_utf8_lossy(&output.stdout);
+        let numbers: Vec<i64> =
+            output.split_whitespace().map(|number| number.parse().expect("bytes")).collect();
+        let [unclassified, slices] = numbers[..] else { panic!("two numbers: {output}") };
         let dump = memreport_analysis::read::read_file(&dmd::dump::beside(&report));
-        Run { folder, unclassified, dump: dump.expect("the dump is there, and good") }
+        Run { folder, unclassified, slices, dump: dump.expect("the dump is there, and good") }
     }
 
     /// Returns the output of `about-memory WORDS DUMP`.
@@ -98,6 +103,15 @@ fn the_heap_tree_is_of_all_blocks() {
             assert!(line.contains(&share), "{text}");
         }
     }
+}
+
+#[test]
+fn slices_count_by_their_lengths_where_no_block_is_known() {
+    let run = Run::new("--mode=dark-matter");
+    // The list of slices is from before too, and its own block is asked about.
+    let list = 200 * size_of::<bytes::Bytes>();
+    let (list, later) = (list + 8, 50 * 408);
+    assert_eq!(run.slices, i64::try_from(list + 100 * 300 + later).expect("small"));
 }
 
 #[test]

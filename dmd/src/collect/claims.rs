@@ -24,7 +24,7 @@ use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
     AroundBegin, AtBegin, Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks,
-    ExpectedSizes, Found, Position, RecentFields, Recorder, Words, Wrong,
+    ExpectedSizes, FieldCache, Found, Position, Recorder, Words, Wrong,
 };
 use memreport::Field;
 
@@ -58,6 +58,16 @@ fn claimed_block(found: Found) -> Option<Block> {
     found.block.filter(|_| found.wrong != Some(Wrong::Interior))
 }
 
+/// A block whose size does not follow from the copy of the table.
+enum OtherBlock {
+    /// Its claim in one word, and its usable bytes.
+    Short(ShortClaim, usize),
+    /// No table has it: these bytes are computed.
+    Missing(usize),
+    /// It needs the slow way.
+    Slow,
+}
+
 /// The claims of one collection, in the order in which they are made.
 #[derive(Debug)]
 pub(crate) struct ClaimBuffer {
@@ -75,7 +85,9 @@ pub(crate) struct ClaimBuffer {
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<VisitedFields>,
-    recent_fields: RecentFields,
+    recent_fields: FieldCache,
+    /// The skipped fields of which so many values were read that no more will be.
+    read_fields: FieldCache,
     skipped: RefCell<SkippedPointers>,
     /// The pointers of fields that are measured by following pointers.
     roots: RefCell<Roots>,
@@ -95,7 +107,8 @@ impl ClaimBuffer {
             lost: Cell::new(0),
             claimants: Claimants::with_limit(MAX_CLAIMANTS),
             fields: RefCell::new(VisitedFields::new()),
-            recent_fields: RecentFields::empty(),
+            recent_fields: FieldCache::empty(),
+            read_fields: FieldCache::empty(),
             skipped: RefCell::new(SkippedPointers::new(granule)),
             roots: RefCell::new(Roots::new(granule)),
         }
@@ -124,21 +137,23 @@ impl ClaimBuffer {
         }
     }
 
-    /// Claims blocks up to the first one that needs the slow way, and returns their number and
-    /// bytes. Each is in the copy, or the table has gaps; and its claim fits into one word.
+    /// Claims blocks up to the first one that needs the slow way, and returns how many. Each is in
+    /// the copy, or the table has gaps; and its claim fits into one word.
     #[inline(always)]
     fn claim_quickly(
         &self,
         expected: &ExpectedBlocks<'_>,
         blocks: &[ExpectedBlock],
         reporter: u32,
-    ) -> CountedBlocks {
+        counted: &mut CountedBlocks,
+    ) -> usize {
         let (region, places) = self.packed.free_places(blocks.len());
         let starts = self.starts.of(region);
         let quick = starts.and_then(|starts| starts.quick(region));
         let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
-        let mut counted = CountedBlocks::default();
-        for (block, place) in blocks.iter().zip(places) {
+        let (mut done, mut claims, mut bytes_of_claims) = (0, 0, 0);
+        for block in blocks {
+            let Some(place) = places.get(claims) else { break };
             let start = sys::untagged(block.start.get().addr());
             let known = quick.and_then(|quick| quick.usable(start, expected, block));
             let claimant = Claimant { reporter, field: block.field.get() };
@@ -156,31 +171,45 @@ impl ClaimBuffer {
                     if Region::of(start) != region {
                         break;
                     }
-                    let other = self.other_short(start, starts, (expected, block), bits);
-                    let Some(other) = other else { break };
-                    other
+                    match self.other_block(start, starts, (expected, block), bits) {
+                        OtherBlock::Short(short, usable) => (short, usable),
+                        OtherBlock::Missing(bytes) => {
+                            counted.computed += bytes;
+                            done += 1;
+                            continue;
+                        }
+                        OtherBlock::Slow => break,
+                    }
                 }
             };
             short.store(place);
-            counted += CountedBlocks { blocks: 1, bytes };
+            (done, claims) = (done + 1, claims + 1);
+            bytes_of_claims += bytes;
         }
-        self.packed.take_places(counted.blocks);
-        counted
+        self.packed.take_places(claims);
+        counted.blocks += claims;
+        counted.bytes += bytes_of_claims;
+        done
     }
 
-    /// Returns the short claim of a block whose size does not follow from the copy, and its bytes.
+    /// Returns how a block is counted whose size does not follow from the copy.
     // Not inlined: the quick way has its values in registers then.
     #[inline(never)]
-    fn other_short(
+    fn other_block(
         &self,
         start: usize,
         starts: Option<StartsOfRegion<'_>>,
         (expected, block): (&ExpectedBlocks<'_>, &ExpectedBlock),
         bits: ClaimantBits,
-    ) -> Option<(ShortClaim, usize)> {
-        let sizes = self.sizes_at(start, starts, expected, block)?;
-        let short = ShortClaim::new(start, sizes, bits)?;
-        Some((short, sizes.usable))
+    ) -> OtherBlock {
+        let Some(sizes) = self.sizes_at(start, starts, expected, block) else {
+            let was_none = starts.is_none_or(|starts| starts.at(start) == AtBegin::NoBlock);
+            let missing = expected.computed_if_missing(block);
+            let missing = missing.filter(|_| was_none && !self.has_every_block);
+            return missing.map_or(OtherBlock::Slow, OtherBlock::Missing);
+        };
+        let short = ShortClaim::new(start, sizes, bits);
+        short.map_or(OtherBlock::Slow, |short| OtherBlock::Short(short, sizes.usable))
     }
 
     /// Returns the sizes of a block that can be claimed without a look-up in the table. `starts`
@@ -298,13 +327,12 @@ impl Recorder for ClaimBuffer {
         let mut rest = blocks.blocks;
         let mut counted = CountedBlocks::default();
         loop {
-            let quick = self.claim_quickly(&blocks, rest, reporter);
-            counted += quick;
-            let Some((slow, after)) = rest[quick.blocks..].split_first() else { return counted };
+            let quick = self.claim_quickly(&blocks, rest, reporter, &mut counted);
+            let Some((slow, after)) = rest[quick..].split_first() else { return counted };
             rest = after;
             let claimant = Claimant { reporter, field: slow.field.get() };
             match self.claim_slowly(&blocks, slow, claimant) {
-                Some(bytes) => counted += CountedBlocks { blocks: 1, bytes },
+                Some(bytes) => counted += CountedBlocks { blocks: 1, bytes, computed: 0 },
                 None => (blocks.missed)(slow),
             }
         }
@@ -330,12 +358,19 @@ impl Recorder for ClaimBuffer {
 
     fn skips(&self, field: &'static Field, _: usize, _: usize, words: Words<'_>) {
         if let Some(index) = self.fields.borrow_mut().add(field) {
-            self.skipped.borrow_mut().scan(field, index, words, &self.starts);
+            let needs_more = self.skipped.borrow_mut().scan(field, index, words, &self.starts);
+            if !needs_more {
+                self.read_fields.insert(field);
+            }
         }
     }
 
-    fn recent_fields(&self) -> Option<&RecentFields> {
+    fn recent_fields(&self) -> Option<&FieldCache> {
         Some(&self.recent_fields)
+    }
+
+    fn read_fields(&self) -> Option<&FieldCache> {
+        Some(&self.read_fields)
     }
 
     fn reaches(&self, words: Words<'_>, claimant: Claimant) {

@@ -135,7 +135,7 @@ impl<'a> Ops<'a> {
     /// Records that this field is not measured.
     #[inline]
     pub fn skip<T: ?Sized>(&self, field: &'static Field, value: &T) {
-        if let Some(recorder) = self.collection.recorder {
+        if let Some(recorder) = self.collection.recorder_for_skipped(field) {
             let address = core::ptr::from_ref(value).cast::<u8>().addr();
             recorder.skips(field, address, size_of_val(value), words_of(value));
         }

@@ -217,6 +217,8 @@ pub struct CountedBlocks {
     pub blocks: usize,
     /// Their usable bytes.
     pub bytes: usize,
+    /// The requested bytes of further blocks, which an incomplete table does not have.
+    pub computed: usize,
 }
 
 impl core::ops::AddAssign for CountedBlocks {
@@ -224,6 +226,7 @@ impl core::ops::AddAssign for CountedBlocks {
     fn add_assign(&mut self, other: Self) {
         self.blocks += other.blocks;
         self.bytes += other.bytes;
+        self.computed += other.computed;
     }
 }
 

@@ -49,8 +49,13 @@ pub trait Recorder {
     }
 
     /// Returns the cache of recently visited fields, if the recorder wants each field once. It
-    /// always receives skipped fields.
-    fn recent_fields(&self) -> Option<&RecentFields> {
+    /// receives skipped fields as often as they are skipped.
+    fn recent_fields(&self) -> Option<&FieldCache> {
+        None
+    }
+
+    /// Returns a cache of skipped fields of which the recorder needs no further value.
+    fn read_fields(&self) -> Option<&FieldCache> {
         None
     }
 
@@ -76,23 +81,35 @@ pub struct Position {
     pub reached: usize,
 }
 
-/// A direct-mapped cache of recently visited fields, by the field's address.
+/// A direct-mapped cache of fields, by the field's address.
 #[derive(Debug)]
-pub struct RecentFields([Cell<usize>; 64]);
+pub struct FieldCache([Cell<usize>; 64]);
 
-impl RecentFields {
+impl FieldCache {
     /// Creates an empty cache.
     #[must_use]
     pub fn empty() -> Self {
-        RecentFields([const { Cell::new(0) }; 64])
+        FieldCache([const { Cell::new(0) }; 64])
     }
 
     /// Inserts a field. Returns whether its slot held another one.
     #[inline]
-    pub(crate) fn insert(&self, field: &'static Field) -> bool {
-        let address = core::ptr::from_ref(field).addr();
-        let place = &self.0[address / align_of::<Field>() % self.0.len()];
+    pub fn insert(&self, field: &'static Field) -> bool {
+        let (place, address) = self.place(field);
         place.replace(address) != address
+    }
+
+    /// Returns whether a field's slot holds it.
+    #[inline]
+    pub(crate) fn contains(&self, field: &'static Field) -> bool {
+        let (place, address) = self.place(field);
+        place.get() == address
+    }
+
+    #[inline]
+    fn place(&self, field: &'static Field) -> (&Cell<usize>, usize) {
+        let address = core::ptr::from_ref(field).addr();
+        (&self.0[address / align_of::<Field>() % self.0.len()], address)
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 
+use bytes::Bytes;
 use memreport::MallocSizeOf;
 
 dmd::global_allocator!();
@@ -20,6 +21,10 @@ static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
 memreport::reporter!("explicit/late/kept", KEPT, "Lists that are kept.");
 
+static SLICES: Mutex<Vec<Bytes>> = Mutex::new(Vec::new());
+
+memreport::reporter!("explicit/late/slices", SLICES, "Slices, each a block of its own.");
+
 /// Returns unreported lists of `size` bytes.
 #[inline(never)]
 fn lists(count: usize, size: usize) -> Vec<Vec<u8>> {
@@ -30,18 +35,31 @@ fn keep(lists: Vec<Vec<u8>>) {
     KEPT.lock().expect("nobody panics").get_or_insert_default().lists.extend(lists);
 }
 
+/// Inserts a slice behind each of the first `count` slices, so that the ones from before tracking
+/// and later ones take turns.
+fn insert_slices(count: usize, size: usize) {
+    let mut slices = SLICES.lock().expect("nobody panics");
+    for place in 0..count {
+        slices.insert(2 * place, Bytes::from(vec![1; size]));
+    }
+}
+
 fn main() -> std::io::Result<()> {
     let mut args = std::env::args().skip(1);
     let (options, report) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
     let before = lists(1000, 1000);
     keep(lists(200, 700));
+    SLICES.lock().expect("nobody panics").reserve_exact(200);
+    insert_slices(100, 300);
     dmd::start(options.parse().map_err(std::io::Error::other)?).map_err(std::io::Error::other)?;
     let unreported = lists(500, 2000);
     keep(lists(1000, 1500));
+    insert_slices(50, 408);
     let snapshot = memreport::snapshot();
     snapshot.save(Path::new(&report))?;
     let found = dmd::testing::unclassified(&snapshot).map_or(0, |found| found.bytes);
-    writeln!(std::io::stdout(), "{found}")?;
+    let slices = snapshot.reports.iter().filter(|of| of.path.starts_with("explicit/late/slices"));
+    writeln!(std::io::stdout(), "{found} {}", slices.map(|of| of.amount).sum::<i64>())?;
     black_box((before, unreported));
     Ok(())
 }

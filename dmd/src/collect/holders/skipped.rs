@@ -59,24 +59,26 @@ impl SkippedPointers {
     }
 
     /// Reads the words of a skipped value for pointers into blocks. Of each field, the first values
-    /// are read. `starts` has the blocks that were live when the collection began.
+    /// are read. `starts` has the blocks that were live when the collection began. Returns whether
+    /// a further value of the field will be read.
     pub(crate) fn scan(
         &mut self,
         field: &'static Field,
         index: usize,
         words: Words<'_>,
         starts: &Starts,
-    ) {
+    ) -> bool {
         while self.values.as_slice().len() <= index {
             if !self.values.push(0) {
-                return;
+                return false;
             }
         }
         let values = &mut self.values.as_mut_slice()[index];
         if *values == MAX_VALUES {
-            return;
+            return false;
         }
         *values += 1;
+        let needs_more = *values < MAX_VALUES;
         let is_address = |word: &usize| may_be_address(*word) && starts.may_be_near(*word);
         for word in words.take(MAX_WORDS).filter(is_address) {
             self.waiting.push(WaitingWord { word, field, around: AroundBegin::Unknown });
@@ -84,6 +86,7 @@ impl SkippedPointers {
                 self.look_up(starts);
             }
         }
+        needs_more
     }
 
     /// Looks up the waiting words: in the copy of the table first, which leaves out most of them.
@@ -135,9 +138,10 @@ mod tests {
     const GRANULE: Granule = Granule::OF_32;
 
     /// Scans a value of these words, of the field with this index.
-    fn scan(found: &mut SkippedPointers, index: usize, words: &[usize], copy: &Starts) {
-        found.scan(FIELD, index, words_of(words), copy);
+    fn scan(found: &mut SkippedPointers, index: usize, words: &[usize], copy: &Starts) -> bool {
+        let needs_more = found.scan(FIELD, index, words_of(words), copy);
         found.look_up(copy);
+        needs_more
     }
 
     /// Returns the starts of the blocks that were found.
@@ -197,12 +201,13 @@ mod tests {
         assert_eq!(starts(&found), [start]);
 
         // Of many values the first are read, of each field.
-        found.values.as_mut_slice()[0] = MAX_VALUES - 1;
-        scan(&mut found, 0, &[start], copy);
+        found.values.as_mut_slice()[0] = MAX_VALUES - 2;
+        assert!(scan(&mut found, 0, &[], copy));
+        assert!(!scan(&mut found, 0, &[start], copy));
         assert_eq!(found.as_slice().len(), 2);
-        scan(&mut found, 0, &[start], copy);
+        assert!(!scan(&mut found, 0, &[start], copy));
         assert_eq!(found.as_slice().len(), 2);
-        scan(&mut found, 1, &[start], copy);
+        assert!(scan(&mut found, 1, &[start], copy));
         assert_eq!(found.as_slice().len(), 3);
     }
 }

@@ -11,7 +11,7 @@ use super::locks::Patience;
 use crate::allocator::size_source::{SizeSource, UsableSizeFn};
 use crate::field::Field;
 use crate::tracker::claim::AtBegin;
-use crate::tracker::recorder::{RecentFields, Recorder};
+use crate::tracker::recorder::{FieldCache, Recorder};
 use crate::tracker::size_classes::SizeClasses;
 
 /// Shared blocks by address, with the reporter that visited each first.
@@ -33,7 +33,8 @@ pub(crate) struct Collection<'c> {
     pub(super) reads_headers: bool,
     /// The recorder, if it knows blocks without a look-up.
     pub(super) knows_blocks: Option<&'c dyn Recorder>,
-    recent_fields: Option<&'c RecentFields>,
+    recent_fields: Option<&'c FieldCache>,
+    read_fields: Option<&'c FieldCache>,
     visited: RefCell<VisitedBlocks>,
     /// The ordinal of the collection's reporter that runs.
     pub(super) run: Cell<u32>,
@@ -58,6 +59,7 @@ impl<'c> Collection<'c> {
             reads_headers: reads_headers(sizes),
             knows_blocks: recorder.filter(|recorder| recorder.at_begin(0) != AtBegin::Unknown),
             recent_fields: recorder.and_then(Recorder::recent_fields),
+            read_fields: recorder.and_then(Recorder::read_fields),
             visited: RefCell::default(),
             run: Cell::new(0),
             reporter: Cell::new(0),
@@ -70,6 +72,12 @@ impl<'c> Collection<'c> {
     #[inline]
     pub(super) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
         self.recorder.filter(|_| self.recent_fields.is_none_or(|recent| recent.insert(field)))
+    }
+
+    /// Returns the recorder, if it needs the value of this skipped field.
+    #[inline]
+    pub(super) fn recorder_for_skipped(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
+        self.recorder.filter(|_| !self.read_fields.is_some_and(|read| read.contains(field)))
     }
 
     /// Returns whether a tracker answers.

@@ -263,6 +263,14 @@ impl ExpectedBlocks<'_> {
         block.otherwise.get().is_usual() && self.classes.has(code, usable, block.size.get())
     }
 
+    /// Returns the bytes to compute for one of the blocks, of which an incomplete table had none at
+    /// this address when the collection began. Returns `None` if another answer is needed.
+    #[inline(always)]
+    #[must_use]
+    pub fn computed_if_missing(&self, block: &ExpectedBlock) -> Option<usize> {
+        (block.otherwise.get() == Otherwise::Supposed).then_some(block.size.get())
+    }
+
     /// Returns the sizes of one of the blocks: as they were when the collection began, or as the
     /// allocator reports them if its owner vouches for it. Returns `None` if neither is known.
     #[inline(always)]

@@ -55,9 +55,11 @@ impl Sums {
 
     /// Counts several blocks.
     #[inline]
-    pub(super) fn count_blocks(&self, CountedBlocks { blocks, bytes }: CountedBlocks) {
-        self.bytes.set(self.bytes.get() + bytes);
+    pub(super) fn count_blocks(&self, counted: CountedBlocks) {
+        let CountedBlocks { blocks, bytes, computed } = counted;
+        self.bytes.set(self.bytes.get() + bytes + computed);
         self.blocks.set(self.blocks.get() + blocks);
+        self.computed.set(self.computed.get() + computed);
     }
 
     /// Counts bytes from a formula.
