@@ -26,6 +26,27 @@ pub(crate) enum Outcome {
     NotRun(String),
 }
 
+/// A measurement compared with its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// The median is within the target.
+    Met,
+    /// The median is above the target, and noise may be the cause: its interval is not.
+    NotShown,
+    /// The whole interval is above the target.
+    Missed,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotShown => "not shown",
+            Self::Missed => "missed",
+        }
+    }
+}
+
 impl Figure {
     /// Returns a figure of several measurements.
     pub(crate) fn new(name: impl Into<String>, values: Vec<f64>) -> Self {
@@ -44,14 +65,15 @@ impl Figure {
         Figure { target: target.into(), unit, ..self }
     }
 
-    /// Returns whether the target is met: it is missed only if noise cannot explain the excess.
-    ///
-    /// A figure that did not run counts as met; its line states the reason.
-    pub(crate) fn is_met(&self) -> bool {
-        match (&self.outcome, self.target) {
-            (Outcome::Measured { interval, .. }, Some(target)) => interval.0 <= target,
-            _ => true,
-        }
+    /// Returns how the measurement compares with the target; `None` if one of them is missing.
+    fn verdict(&self) -> Option<Verdict> {
+        let Outcome::Measured { median, interval } = self.outcome else { return None };
+        let target = self.target?;
+        Some(match () {
+            () if median <= target => Verdict::Met,
+            () if interval.0 <= target => Verdict::NotShown,
+            () => Verdict::Missed,
+        })
     }
 
     fn json(&self) -> serde_json::Value {
@@ -66,10 +88,7 @@ impl Figure {
         }
         if let Some(target) = self.target {
             line["target"] = target.into();
-            line["met"] = match self.outcome {
-                Outcome::Measured { .. } => self.is_met().into(),
-                Outcome::NotRun(_) => serde_json::Value::Null,
-            };
+            line["verdict"] = self.verdict().map(Verdict::name).into();
         }
         line
     }
@@ -86,10 +105,10 @@ impl fmt::Display for Figure {
                     Some(target) => write!(out, "  {target:>6.2} {unit:<2}")?,
                     None => write!(out, "  {:>6} {unit:<2}", "")?,
                 }
-                out.write_str(match target {
-                    _ if !self.is_met() => "  MISSED",
-                    Some(target) if median > target => "  not shown: in the interval",
-                    _ => "",
+                out.write_str(match self.verdict() {
+                    Some(Verdict::Missed) => "  MISSED",
+                    Some(Verdict::NotShown) => "  not shown: in the interval",
+                    Some(Verdict::Met) | None => "",
                 })
             }
         }
@@ -141,7 +160,7 @@ pub(crate) fn lines(figures: &[Figure], out: &mut dyn Write) -> io::Result<bool>
     for figure in figures {
         writeln!(out, "{}", figure.json())?;
     }
-    Ok(figures.iter().all(Figure::is_met))
+    Ok(figures.iter().all(|figure| figure.verdict() != Some(Verdict::Missed)))
 }
 
 #[cfg(test)]
@@ -159,9 +178,10 @@ mod tests {
     #[test]
     fn a_target_is_missed_only_beyond_the_noise() {
         let figure = |values: [f64; 3]| Figure::new("", values.into()).at_most(1.05, "x");
-        assert!(figure([1.04, 1.1, 1.2]).is_met());
-        assert!(!figure([1.06, 1.1, 1.2]).is_met());
-        assert!(Figure::new("", vec![9.0]).is_met());
+        assert_eq!(figure([1.0, 1.05, 1.2]).verdict(), Some(Verdict::Met));
+        assert_eq!(figure([1.04, 1.1, 1.2]).verdict(), Some(Verdict::NotShown));
+        assert_eq!(figure([1.06, 1.1, 1.2]).verdict(), Some(Verdict::Missed));
+        assert_eq!(Figure::new("", vec![9.0]).verdict(), None);
     }
 
     #[test]
@@ -170,7 +190,7 @@ mod tests {
         assert!(figure.to_string().ends_with("  not run: it is not installed"));
         assert_eq!(
             figure.json().to_string(),
-            r#"{"figure":"a peer","met":null,"not run":"it is not installed","target":1.05,"unit":"x"}"#
+            r#"{"figure":"a peer","not run":"it is not installed","target":1.05,"unit":"x","verdict":null}"#
         );
     }
 }
