@@ -69,7 +69,7 @@ impl Retention<'_> {
         target: &Target,
         options: &PathOptions,
     ) -> Result<WhyAlive, TargetNotFound> {
-        let blocks = self.blocks_of(target);
+        let blocks = self.nodes_of(target);
         let count = blocks.iter().count();
         let Some(first) = blocks.iter().next() else { return Err(TargetNotFound(target.clone())) };
         let own = blocks.iter().map(|block| self.size(block)).fold(0, u64::saturating_add);

@@ -62,7 +62,7 @@ fn claimed_block(found: Found) -> Option<Block> {
 enum OtherBlock {
     /// Its claim in one word, and its usable bytes.
     Short(ShortClaim, usize),
-    /// No table has it: these bytes are computed.
+    /// The table had no block there when the collection began: these bytes are computed.
     Missing(usize),
     /// It needs the slow way.
     Slow,
@@ -137,8 +137,8 @@ impl ClaimBuffer {
         }
     }
 
-    /// Claims blocks up to the first one that needs the slow way, and returns how many. Each is in
-    /// the copy, or the table has gaps; and its claim fits into one word.
+    /// Counts blocks up to the first one that needs the slow way, and returns how many. Each is
+    /// claimed in one word; or the table has gaps, and it was not there.
     #[inline(always)]
     fn claim_quickly(
         &self,
@@ -167,20 +167,15 @@ impl ClaimBuffer {
                 Some(usable) => {
                     (ShortClaim::of_small(start, block.size.get(), usable, bits), usable)
                 }
-                None => {
-                    if Region::of(start) != region {
-                        break;
+                None => match self.other_block(start, (region, starts), (expected, block), bits) {
+                    OtherBlock::Short(short, usable) => (short, usable),
+                    OtherBlock::Missing(bytes) => {
+                        counted.computed += bytes;
+                        done += 1;
+                        continue;
                     }
-                    match self.other_block(start, starts, (expected, block), bits) {
-                        OtherBlock::Short(short, usable) => (short, usable),
-                        OtherBlock::Missing(bytes) => {
-                            counted.computed += bytes;
-                            done += 1;
-                            continue;
-                        }
-                        OtherBlock::Slow => break,
-                    }
-                }
+                    OtherBlock::Slow => break,
+                },
             };
             short.store(place);
             (done, claims) = (done + 1, claims + 1);
@@ -198,18 +193,19 @@ impl ClaimBuffer {
     fn other_block(
         &self,
         start: usize,
-        starts: Option<StartsOfRegion<'_>>,
+        (region, starts): (Region, Option<StartsOfRegion<'_>>),
         (expected, block): (&ExpectedBlocks<'_>, &ExpectedBlock),
         bits: ClaimantBits,
     ) -> OtherBlock {
-        let Some(sizes) = self.sizes_at(start, starts, expected, block) else {
-            let was_none = starts.is_none_or(|starts| starts.at(start) == AtBegin::NoBlock);
-            let missing = expected.computed_if_missing(block);
-            let missing = missing.filter(|_| was_none && !self.has_every_block);
-            return missing.map_or(OtherBlock::Slow, OtherBlock::Missing);
-        };
-        let short = ShortClaim::new(start, sizes, bits);
-        short.map_or(OtherBlock::Slow, |short| OtherBlock::Short(short, sizes.usable))
+        let is_here = Region::of(start) == region;
+        if is_here && let Some(sizes) = self.sizes_at(start, starts, expected, block) {
+            let short = ShortClaim::new(start, sizes, bits);
+            return short.map_or(OtherBlock::Slow, |short| OtherBlock::Short(short, sizes.usable));
+        }
+        // If blocks are missing in the copy, as sampled ones are, the table is asked.
+        let missing = expected.computed_if_missing(block);
+        let was_none = || !self.has_every_block && self.starts.at(start) == AtBegin::NoBlock;
+        missing.filter(|_| was_none()).map_or(OtherBlock::Slow, OtherBlock::Missing)
     }
 
     /// Returns the sizes of a block that can be claimed without a look-up in the table. `starts`

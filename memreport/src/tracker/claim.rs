@@ -210,7 +210,7 @@ pub struct ExpectedSizes {
     pub usable: usize,
 }
 
-/// A number of blocks and the sum of their usable bytes.
+/// A number of blocks with the sum of their usable bytes, and bytes that are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CountedBlocks {
     /// The number of blocks.

@@ -11,8 +11,9 @@ pub trait Recorder {
     /// Records a claim and the answer of the look-up.
     fn claimed(&self, claim: Claim, found: Found, claimant: Claimant);
 
-    /// Records several blocks, all for this reporter, and counts their usable bytes. `missed`
-    /// receives each block that has no quick way.
+    /// Records several blocks, all for this reporter, and counts their usable bytes, or computed
+    /// ones for blocks that an incomplete table does not have. `missed` receives each block that
+    /// has no quick way.
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
         let _ = reporter;
         blocks.look_up(|_| None)

@@ -35,12 +35,13 @@ fn keep(lists: Vec<Vec<u8>>) {
     KEPT.lock().expect("nobody panics").get_or_insert_default().lists.extend(lists);
 }
 
-/// Inserts a slice behind each of the first `count` slices, so that the ones from before tracking
-/// and later ones take turns.
+/// Inserts `count` slices, each before one that is there, so that those from before tracking and
+/// later ones take turns.
 fn insert_slices(count: usize, size: usize) {
     let mut slices = SLICES.lock().expect("nobody panics");
     for place in 0..count {
-        slices.insert(2 * place, Bytes::from(vec![1; size]));
+        let at = slices.len().min(2 * place);
+        slices.insert(at, Bytes::from(vec![1; size]));
     }
 }
 
@@ -54,7 +55,7 @@ fn main() -> std::io::Result<()> {
     dmd::start(options.parse().map_err(std::io::Error::other)?).map_err(std::io::Error::other)?;
     let unreported = lists(500, 2000);
     keep(lists(1000, 1500));
-    insert_slices(50, 408);
+    insert_slices(50, 400);
     let snapshot = memreport::snapshot();
     snapshot.save(Path::new(&report))?;
     let found = dmd::testing::unclassified(&snapshot).map_or(0, |found| found.bytes);

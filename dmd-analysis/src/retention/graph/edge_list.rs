@@ -1,4 +1,4 @@
-//! Lists of edges, in memory for each edge once.
+//! Lists of edges, which forget duplicates now and then, so that these take little memory.
 
 /// An edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -69,24 +69,22 @@ impl<'g> Edges<'g> {
         self.dominators.len()
     }
 
-    /// Replaces the contents of `targets` with the nodes that a node points at, each once, in
-    /// ascending order.
-    pub(crate) fn targets(&self, node: u32, targets: &mut Vec<u32>) {
-        targets.clear();
-        targets.extend_from_slice(self.shared.by_source.of(node));
-        let only =
-            self.dominators.children(node).filter(|&child| self.shared_target(child).is_none());
-        if targets.is_empty() {
-            targets.extend(only);
-        } else {
-            targets.extend(only);
-            targets.sort_unstable();
-        }
+    /// Returns the nodes that a node points at, each once, in ascending order.
+    pub(crate) fn targets(&self, node: u32) -> impl Iterator<Item = u32> + use<'g> {
+        let Self { dominators, shared } = *self;
+        let has_one_source = move |child: &u32| shared.by_target.nodes.get(*child).is_none();
+        let mut only = dominators.children(node).filter(has_one_source).peekable();
+        let mut others = shared.by_source.of(node).iter().copied().peekable();
+        std::iter::from_fn(move || match (only.peek(), others.peek()) {
+            (Some(one), Some(other)) if other < one => others.next(),
+            (None, _) => others.next(),
+            _ => only.next(),
+        })
     }
 
     /// Returns whether a node points at any.
     pub(crate) fn has_targets(&self, node: u32) -> bool {
-        self.dominators.is_parent(node) || self.shared_source(node).is_some()
+        self.dominators.is_parent(node) || self.source_of_shared(node).is_some()
     }
 
     /// Returns the only source of a node; `None` if it has none or several.
@@ -104,24 +102,25 @@ impl<'g> Edges<'g> {
         self.shared.by_target.nodes.len()
     }
 
-    /// Returns the number among these of a node with several sources.
+    /// Returns the position of a node among all nodes with several sources, if it is one.
     pub(crate) fn shared_target(&self, node: u32) -> Option<u32> {
         self.shared.by_target.nodes.get(node)
     }
 
-    /// Returns the number of nodes that point at nodes with several sources.
-    pub(crate) fn shared_sources(&self) -> usize {
+    /// Returns the number of nodes that point at a node with several sources.
+    pub(crate) fn sources_of_shared(&self) -> usize {
         self.shared.by_source.nodes.len()
     }
 
-    /// Returns the number of a node among these.
-    pub(crate) fn shared_source(&self, node: u32) -> Option<u32> {
+    /// Returns the position of a node among all nodes that point at one with several sources, if it
+    /// is one of them.
+    pub(crate) fn source_of_shared(&self, node: u32) -> Option<u32> {
         self.shared.by_source.nodes.get(node)
     }
 
     /// Marks the nodes that can be reached from `start` through unmarked nodes, `start` included.
     pub(crate) fn reach(&self, start: u32, marked: &mut NodeSet) {
-        let (mut pending, mut targets) = (Vec::new(), Vec::new());
+        let mut pending = Vec::new();
         let mut meet = |node: u32, pending: &mut Vec<u32>| {
             if marked.insert(node) && self.has_targets(node) {
                 pending.push(node);
@@ -129,8 +128,7 @@ impl<'g> Edges<'g> {
         };
         meet(start, &mut pending);
         while let Some(node) = pending.pop() {
-            self.targets(node, &mut targets);
-            targets.iter().for_each(|&target| meet(target, &mut pending));
+            self.targets(node).for_each(|target| meet(target, &mut pending));
         }
     }
 }

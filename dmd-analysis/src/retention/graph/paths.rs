@@ -23,8 +23,8 @@ pub(crate) struct ShortestPaths<'g> {
 impl<'g> ShortestPaths<'g> {
     /// Finds the shortest paths by a breadth-first search.
     ///
-    /// `visit` receives each node but the root, nearest first: its result for the previous node on
-    /// the path, that node, and the node. Its result for the root is `of_root`.
+    /// Calls `visit(result, before, node)` for each node but the root, nearest first: `before` is the
+    /// previous node on its path, and `result` what `visit` returned for that, or `of_root`.
     pub(crate) fn new<T: Copy>(
         edges: Edges<'g>,
         root: u32,
@@ -32,16 +32,15 @@ impl<'g> ShortestPaths<'g> {
         mut visit: impl FnMut(T, u32, u32) -> T,
     ) -> Self {
         let mut before = vec![NONE; edges.shared_targets()];
-        let mut steps = vec![NONE; edges.shared_sources()];
-        let (mut nearest, mut next, mut targets) = (vec![(root, of_root)], Vec::new(), Vec::new());
+        let mut steps = vec![NONE; edges.sources_of_shared()];
+        let (mut nearest, mut next) = (vec![(root, of_root)], Vec::new());
         let mut length = 0;
         while !nearest.is_empty() {
             for (node, result) in nearest.drain(..) {
-                if let Some(number) = edges.shared_source(node) {
+                if let Some(number) = edges.source_of_shared(node) {
                     steps[number as usize] = length;
                 }
-                edges.targets(node, &mut targets);
-                for &target in &targets {
+                for target in edges.targets(node) {
                     if let Some(number) = edges.shared_target(target) {
                         if before[number as usize] != NONE {
                             continue;
@@ -125,7 +124,7 @@ impl<'g> ShortestPaths<'g> {
             return found(source, part.steps.saturating_sub(1));
         }
         for &source in self.edges.several_sources(part.node) {
-            let number = self.edges.shared_source(source);
+            let number = self.edges.source_of_shared(source);
             found(source, number.map_or(NONE, |number| self.steps[number as usize]));
         }
     }

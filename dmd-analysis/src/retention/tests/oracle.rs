@@ -196,12 +196,10 @@ proptest! {
         let (sources, root) = with_root(nodes, &mut edges);
         let (dominators, shared) = by_dominators(sources, &edges, root);
         let graph = Edges::new(&dominators, &shared);
-        let mut targets = Vec::new();
         for node in 0..=root {
             let of = |is: fn(&(u32, u32), u32) -> bool| edges.iter().filter(move |edge| is(edge, node));
             let to: Vec<u32> = of(|edge, node| edge.0 == node).map(|edge| edge.1).collect();
-            graph.targets(node, &mut targets);
-            prop_assert_eq!(&targets, &to, "of {}", node);
+            prop_assert_eq!(graph.targets(node).collect::<Vec<_>>(), &to[..], "of {}", node);
             prop_assert_eq!(graph.has_targets(node), !to.is_empty());
             let from: Vec<u32> = of(|edge, node| edge.1 == node).map(|edge| edge.0).collect();
             let several = graph.several_sources(node).to_vec();

@@ -54,11 +54,10 @@ fn check_sums(node: &RetainedNode) -> Result<(), TestCaseError> {
 /// Returns the bytes that become unreachable without these blocks. External roots stay.
 fn lost(retention: &Retention<'_>, sizes: &[u64], gone: impl Fn(u32) -> bool) -> u64 {
     let mut reached = BTreeSet::new();
-    let (mut pending, mut targets) = (vec![retention.root()], Vec::new());
+    let mut pending = vec![retention.root()];
     while let Some(node) = pending.pop() {
         if !gone(node) && reached.insert(node) {
-            retention.edges().targets(node, &mut targets);
-            pending.append(&mut targets);
+            pending.extend(retention.edges().targets(node));
         }
     }
     let kept = (0..).zip(sizes).filter(|(node, _)| reached.contains(node));

@@ -211,7 +211,7 @@ By the shortest path to each:
 fn targets_match_blocks() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
-    let by = |target| retention.blocks_of(&target).iter().collect::<Vec<_>>();
+    let by = |target| retention.blocks_of(&target);
     assert_eq!(by(Target::Reporter("explicit/stock".into())), [3, 4]);
     assert_eq!(by(Target::Reporter("Shelf.goods".into())), [3, 4]);
     assert_eq!(by(Target::Record(1)), [3, 4, 14]);

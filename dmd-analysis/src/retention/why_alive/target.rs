@@ -70,8 +70,14 @@ impl fmt::Display for TargetNotFound {
 impl error::Error for TargetNotFound {}
 
 impl Retention<'_> {
-    /// Returns the target's blocks.
-    pub(crate) fn blocks_of(&self, target: &Target) -> NodeSet {
+    /// Returns the indices in the dump of a target's blocks, in ascending order.
+    #[must_use]
+    pub fn blocks_of(&self, target: &Target) -> Vec<usize> {
+        self.nodes_of(target).iter().map(|node| node as usize).collect()
+    }
+
+    /// Returns the nodes of a target's blocks.
+    pub(super) fn nodes_of(&self, target: &Target) -> NodeSet {
         let mut found = NodeSet::new(self.dump.blocks.len());
         let is_of_shape = match target {
             Target::Block(address) => {

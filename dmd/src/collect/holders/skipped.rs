@@ -60,7 +60,7 @@ impl SkippedPointers {
 
     /// Reads the words of a skipped value for pointers into blocks. Of each field, the first values
     /// are read. `starts` has the blocks that were live when the collection began. Returns whether
-    /// a further value of the field will be read.
+    /// further values of the field are needed.
     pub(crate) fn scan(
         &mut self,
         field: &'static Field,
@@ -70,7 +70,7 @@ impl SkippedPointers {
     ) -> bool {
         while self.values.as_slice().len() <= index {
             if !self.values.push(0) {
-                return false;
+                return true;
             }
         }
         let values = &mut self.values.as_mut_slice()[index];
