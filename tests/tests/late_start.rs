@@ -107,7 +107,7 @@ fn the_heap_tree_is_of_all_blocks() {
 
 #[test]
 fn slices_count_by_their_lengths_where_no_block_is_known() {
-    // The list is from before too, but its size is asked for. Blocks of 400 bytes have 408.
+    // The list is from before too, but the allocator tells its size. Blocks of 400 bytes have 408.
     let list = 200 * size_of::<bytes::Bytes>() + 8;
     let expected = i64::try_from(list + 100 * 300 + 50 * 408).expect("small");
     // A profile that samples each block has them in another table.

@@ -23,8 +23,8 @@ pub(crate) struct ShortestPaths<'g> {
 impl<'g> ShortestPaths<'g> {
     /// Finds the shortest paths by a breadth-first search.
     ///
-    /// Calls `visit(result, before, node)` for each node but the root, nearest first: `before` is the
-    /// previous node on its path, and `result` what `visit` returned for that, or `of_root`.
+    /// Calls `visit(result, before, node)` for each node but the root, nearest first: `before` is
+    /// the previous node on its path, and `result` what `visit` returned for that, or `of_root`.
     pub(crate) fn new<T: Copy>(
         edges: Edges<'g>,
         root: u32,
