@@ -69,6 +69,7 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
         sampled: ours.and_then(|ours| ours.sampled),
         untracked,
         reported_untracked: ours.map_or(0, |ours| ours.reported_untracked),
+        unmeasured: ours.map_or(0, |ours| ours.unmeasured),
         heap: heap.plus(&untracked.into()),
         places: by_class,
         wrong: wrong_places(dump, &sites, &facts, &style),

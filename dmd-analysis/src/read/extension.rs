@@ -44,6 +44,8 @@ pub struct Extension {
     pub untracked: Sum,
     /// The bytes of untracked blocks that are reported.
     pub reported_untracked: u64,
+    /// The bytes that were reported as heap without being measured block by block.
+    pub unmeasured: i64,
     /// The size of the tracker's own tables, in bytes.
     pub tracker_bytes: Option<u64>,
     /// Of a profile: the estimates for all blocks.

@@ -1,6 +1,5 @@
-//! A program whose tracking starts late: `late-start OPTIONS REPORT [slices]` allocates, starts the
-//! tracker with these options of `$DMD`, allocates more, and saves a report. With `slices`, it also
-//! has slices of shared memory.
+//! A program whose tracking starts late: `late-start OPTIONS REPORT` allocates, starts the tracker
+//! with these options of `$DMD`, allocates more, and saves a report.
 
 use std::hint::black_box;
 use std::io::Write as _;
@@ -49,19 +48,14 @@ fn insert_slices(count: usize, size: usize) {
 fn main() -> std::io::Result<()> {
     let mut args = std::env::args().skip(1);
     let (options, report) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
-    let has_slices = args.next().is_some_and(|word| word == "slices");
     let before = lists(1000, 1000);
     keep(lists(200, 700));
-    if has_slices {
-        SLICES.lock().expect("nobody panics").reserve_exact(200);
-        insert_slices(100, 300);
-    }
+    SLICES.lock().expect("nobody panics").reserve_exact(200);
+    insert_slices(100, 300);
     dmd::start(options.parse().map_err(std::io::Error::other)?).map_err(std::io::Error::other)?;
     let unreported = lists(500, 2000);
     keep(lists(1000, 1500));
-    if has_slices {
-        insert_slices(50, 400);
-    }
+    insert_slices(50, 400);
     let snapshot = memreport::snapshot();
     snapshot.save(Path::new(&report))?;
     let found = dmd::testing::unclassified(&snapshot).map_or(0, |found| found.bytes);

@@ -63,6 +63,8 @@ pub struct Explained {
     pub untracked: Sum,
     /// The bytes of untracked blocks that are reported.
     pub reported_untracked: u64,
+    /// The bytes that were reported as heap without being measured block by block.
+    pub unmeasured: i64,
     /// All blocks: the sum of the classes and of untracked blocks.
     pub heap: Totals,
     /// The places of each class that has any.
@@ -87,8 +89,8 @@ impl Explained {
     /// Returns the value of `heap-unclassified` that agrees with this dump, in bytes.
     ///
     /// That is: unreported bytes of tracked and untracked blocks, plus bytes that partial reports
-    /// leave out, minus bytes that are counted more than once or are not on the heap. The reports
-    /// must be of the same collection.
+    /// leave out, minus bytes that are counted more than once, are not on the heap, or come from a
+    /// formula. The reports must be of the same collection.
     #[must_use]
     pub fn heap_unclassified(&self) -> i128 {
         let unreported = self.totals(Class::Unreported).usable();
@@ -99,7 +101,7 @@ impl Explained {
         let doubled: i128 = self.places(Class::TwiceReported).iter().map(again).sum();
         let wrong: i128 = self.wrong.iter().map(WrongPlace::missing).sum();
         let untracked = i128::from(self.untracked.bytes) - i128::from(self.reported_untracked);
-        unreported + untracked - doubled + wrong
+        unreported + untracked - doubled + wrong - i128::from(self.unmeasured)
     }
 }
 
