@@ -8,6 +8,8 @@ use memreport::{Field, MallocSizeOf, Ops};
 
 dmd::global_allocator!();
 
+const WORD: usize = size_of::<usize>();
+
 struct Page {
     text: String,
     links: Vec<String>,
@@ -169,6 +171,72 @@ fn a_field_that_is_forgotten_is_named() {
     assert!(text.starts_with(&format!("{INEXACT_PAGE}{place}")), "{text}");
     let end = format!(" is not measured: {bytes} bytes in 3 blocks missed");
     assert!(text.ends_with(&end), "{text}");
+}
+
+/// A value with a word that is no field's, like padding, and holds a pointer from before.
+#[repr(C)]
+struct Padded {
+    rows: Vec<Vec<u64>>,
+    padding: usize,
+    is_skipped: bool,
+}
+
+impl MallocSizeOf for Padded {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        if self.is_skipped {
+            let rows = const { &Field::of::<Self>("rows", "padded.rs", 3).ignored("it is a test") };
+            ops.skip(rows, &self.rows);
+        }
+    }
+}
+
+fn padded(is_skipped: bool) -> Padded {
+    let rows = vec![vec![1; 10], vec![2; 20]];
+    Padded { padding: rows[1].as_ptr().addr(), rows, is_skipped }
+}
+
+#[test]
+fn an_old_pointer_in_padding_is_not_the_place_of_a_block() {
+    let skipped = "proof::Padded.rows (padded.rs:3), skipped because \"it is a test\",";
+    let forgotten =
+        if cfg!(feature = "explain") { "proof::Padded.rows is" } else { "something at byte " };
+    for (is_skipped, place) in [(true, skipped), (false, forgotten)] {
+        let value = padded(is_skipped);
+        assert_ne!(value.padding, 0);
+        let bytes = heap_of(&value.rows);
+        let text = defects(value);
+        let line =
+            format!("`proof::Padded` does not report exactly the heap that it owns:\n  {place}");
+        assert!(text.starts_with(&line), "{text}");
+        let end = format!(" is not measured: {bytes} bytes in 3 blocks missed");
+        assert!(text.ends_with(&end), "{text}");
+    }
+}
+
+/// A value whose last word is half a field, and may hold a pointer from before in the other half.
+#[repr(C)]
+struct HalfWord {
+    text: String,
+    flag: u8,
+    padding: [u8; WORD - 1],
+}
+
+impl MallocSizeOf for HalfWord {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.field(const { &Field::of::<Self>("flag", "half.rs", 4) }, &self.flag);
+    }
+}
+
+#[test]
+fn a_word_that_a_field_has_a_part_of_is_no_pointer() {
+    let text = "heap".repeat(25);
+    let [flag, padding @ ..] = text.as_ptr().addr().to_ne_bytes();
+    let value = HalfWord { text, flag, padding };
+    assert_eq!(value.padding.len(), WORD - 1);
+    let text = defects(value);
+    let last = std::mem::offset_of!(HalfWord, flag);
+    assert!(!text.contains("flag") && !text.contains(&format!("byte {last} ")), "{text}");
+    assert!(text.contains(" is not measured: "), "{text}");
 }
 
 struct Shared(Rc<[u64; 4]>);

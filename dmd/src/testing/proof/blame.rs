@@ -17,6 +17,16 @@ pub(super) struct FieldRange {
     pub(super) size: usize,
 }
 
+impl FieldRange {
+    /// Returns the words that the field has only a part of. The rest is padding or another small
+    /// field, so these words are not pointers.
+    fn shared_words(&self) -> impl Iterator<Item = usize> {
+        let ends = [self.address, self.address + self.size];
+        let is_cut = |at: &usize| self.size > 0 && !at.is_multiple_of(WORD);
+        ends.into_iter().filter(is_cut).map(|at| at - at % WORD)
+    }
+}
+
 /// A block that was measured, and the field that led to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MeasuredBlock {
@@ -53,45 +63,36 @@ pub(super) struct Searched<'s> {
 impl Blame {
     /// Follows the words of the value, of measured blocks, and of the unmeasured blocks that they
     /// lead to.
+    ///
+    /// Padding and unused capacity can hold old pointers. So a block belongs to a field that leads
+    /// to it, however far away, before it belongs to a word outside all fields.
     pub(super) fn find<T>(value: &T, searched: &Searched<'_>) -> Self {
         let &Searched { tracker, ranges, measured } = searched;
         let starts: HashSet<usize> = measured.iter().map(|block| block.start).collect();
-        let unmeasured =
-            |address, size, place| unmeasured((address, size), place, tracker, &starts);
-        let mut pointers: HashMap<usize, Pointer> = HashMap::new();
-        let mut open: Vec<_> = Vec::new();
-        // Fields replace the value, and inner fields come after those that contain them.
-        let whole = std::ptr::from_ref(value).addr();
-        for (word, block) in unmeasured(whole, size_of::<T>(), Place::Inside) {
-            if pointers.insert(block.start, Pointer::Value(word - whole)).is_none() {
-                open.push(block);
+        let padded: HashSet<usize> = ranges.iter().flat_map(FieldRange::shared_words).collect();
+        let mut search =
+            Search { tracker, measured: &starts, padded, pointers: HashMap::new(), open: vec![] };
+        // Inner fields come after those that contain them, and replace them.
+        for &FieldRange { field, address, size } in ranges {
+            for (_, block) in search.unmeasured(address, size, Place::Inside) {
+                search.replace(block, Pointer::Field(field));
             }
         }
-        for &FieldRange { field, address, size } in ranges {
-            for (_, block) in unmeasured(address, size, Place::Inside) {
-                if pointers.insert(block.start, Pointer::Field(field)).is_none() {
-                    open.push(block);
-                }
-            }
+        search.follow();
+        let whole = std::ptr::from_ref(value).addr();
+        for (word, block) in search.unmeasured(whole, size_of::<T>(), Place::Inside) {
+            search.add(block, Pointer::Value(word - whole));
+            search.follow();
         }
         for &from in measured {
             // Unused capacity holds old pointers to any block, so these are not followed.
             let size = size_at(from.start, tracker);
-            for (word, block) in unmeasured(from.start, size, Place::Start) {
+            for (word, block) in search.unmeasured(from.start, size, Place::Start) {
                 let pointer = Pointer::Block(from, word - from.start);
-                pointers.entry(block.start).or_insert(pointer);
+                search.pointers.entry(block.start).or_insert(pointer);
             }
         }
-        while let Some(Unmeasured { start, size }) = open.pop() {
-            let Some(&through) = pointers.get(&start) else { continue };
-            for (_, block) in unmeasured(start, size, Place::Inside) {
-                pointers.entry(block.start).or_insert_with(|| {
-                    open.push(block);
-                    through
-                });
-            }
-        }
-        Blame { pointers, type_name: std::any::type_name::<T>() }
+        Blame { pointers: search.pointers, type_name: std::any::type_name::<T>() }
     }
 
     /// Describes the place of each missed block.
@@ -135,24 +136,60 @@ struct Unmeasured {
     size: usize,
 }
 
-/// Returns the unmeasured live blocks that the words of a range point into, each with the address
-/// of the word. The range is an address and a size.
-fn unmeasured<'s>(
-    (address, size): (usize, usize),
-    pointed: Place,
+/// The search for pointers to unmeasured blocks.
+struct Search<'s> {
     tracker: &'s dyn Tracker,
+    /// The starts of the measured blocks.
     measured: &'s HashSet<usize>,
-) -> impl Iterator<Item = (usize, Unmeasured)> + use<'s> {
-    let end = address + size;
-    let words = (address.next_multiple_of(WORD)..)
-        .step_by(WORD)
-        .take_while(move |place| place + WORD <= end);
-    words.filter_map(move |place| {
-        let claim = Claim { address: word_at(place), size: None, place: pointed };
-        let block = tracker.look_up(claim).block?;
-        (!measured.contains(&block.start))
-            .then_some((place, Unmeasured { start: block.start, size: block.requested }))
-    })
+    /// The words that a field has only a part of.
+    padded: HashSet<usize>,
+    pointers: HashMap<usize, Pointer>,
+    /// The blocks that were found and whose words are still to be read.
+    open: Vec<Unmeasured>,
+}
+
+impl Search<'_> {
+    /// Returns the unmeasured live blocks that the words of a range point into, each with the
+    /// address of the word.
+    fn unmeasured(&self, address: usize, size: usize, pointed: Place) -> Vec<(usize, Unmeasured)> {
+        let end = address + size;
+        let words = (address.next_multiple_of(WORD)..)
+            .step_by(WORD)
+            .take_while(|word| word + WORD <= end)
+            .filter(|word| !self.padded.contains(word));
+        let found = words.filter_map(|word| {
+            let claim = Claim { address: word_at(word), size: None, place: pointed };
+            let block = self.tracker.look_up(claim).block?;
+            (!self.measured.contains(&block.start))
+                .then_some((word, Unmeasured { start: block.start, size: block.requested }))
+        });
+        found.collect()
+    }
+
+    /// Sets the place of a pointer to this block.
+    fn replace(&mut self, block: Unmeasured, pointer: Pointer) {
+        if self.pointers.insert(block.start, pointer).is_none() {
+            self.open.push(block);
+        }
+    }
+
+    /// Sets the place of a pointer to this block, if none was found before.
+    fn add(&mut self, block: Unmeasured, pointer: Pointer) {
+        self.pointers.entry(block.start).or_insert_with(|| {
+            self.open.push(block);
+            pointer
+        });
+    }
+
+    /// Follows the words of the open blocks: what they lead to has the place that they have.
+    fn follow(&mut self) {
+        while let Some(Unmeasured { start, size }) = self.open.pop() {
+            let Some(&through) = self.pointers.get(&start) else { continue };
+            for (_, block) in self.unmeasured(start, size, Place::Inside) {
+                self.add(block, through);
+            }
+        }
+    }
 }
 
 /// Returns the size of the block that starts there, or 0 if there is none.
