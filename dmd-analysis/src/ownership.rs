@@ -11,6 +11,7 @@ mod shape;
 mod layout;
 mod stack_places;
 mod roots;
+mod narrow;
 mod claims;
 mod holders;
 mod several;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::analysis::frames::{BlockType, Sites};
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::{Block, Dump};
-use crate::retention::NONE;
+use crate::retention::graph::dominators::Visit;
 
 use super::claims::Claims;
 use super::contents::Contents;
@@ -101,23 +101,37 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
     }
 
     fn fill(&mut self, roots: &Roots<'_>) {
+        // The rows of the nodes above, each with the number of such nodes one below another.
+        let mut above: Vec<(Option<usize>, u32)> = Vec::new();
         let root = self.holders.root;
-        // A node may have millions of children. The parent's row is [`NONE`] at the top.
-        let mut pending: Vec<(u32, u32)> = Vec::new();
-        pending.extend(self.holders.dominators.children(root).map(|node| (node, NONE)));
-        while let Some((node, parent)) = pending.pop() {
-            let parent = (parent != NONE).then_some(parent as usize);
-            let row = match roots.sources.get((node as usize).wrapping_sub(self.dump.blocks.len()))
-            {
-                Some(source) => {
-                    let kind = if source.is_static { RowKind::Static } else { RowKind::Memory };
-                    self.row(parent, &source.name, kind, false)
+        let mut next = Some(Visit::Enter(root));
+        while let Some(visit) = next {
+            match visit {
+                Visit::Enter(node) => {
+                    let parent = above.last().and_then(|(row, _)| *row);
+                    let row = (node != root).then(|| self.node(node, parent, roots));
+                    match above.last_mut() {
+                        Some((last, count)) if *last == row => *count += 1,
+                        _ => above.push((row, 1)),
+                    }
                 }
-                None => self.block(node, parent, roots),
-            };
-            let below = self.holders.dominators.children(node);
-            let row = u32::try_from(row).unwrap_or(NONE);
-            pending.extend(below.map(|below| (below, row)));
+                Visit::Leave(_) => match above.last_mut() {
+                    Some((_, count)) if *count > 1 => *count -= 1,
+                    _ => _ = above.pop(),
+                },
+            }
+            next = self.holders.dominators.after(visit, root);
+        }
+    }
+
+    /// Adds a node to its row, and returns the row.
+    fn node(&mut self, node: u32, parent: Option<usize>, roots: &Roots<'_>) -> usize {
+        match roots.sources.get((node as usize).wrapping_sub(self.dump.blocks.len())) {
+            Some(source) => {
+                let kind = if source.is_static { RowKind::Static } else { RowKind::Memory };
+                self.row(parent, &source.name, kind, false)
+            }
+            None => self.block(node, parent, roots),
         }
     }
 
@@ -125,10 +139,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
     fn block(&mut self, block: u32, parent: Option<usize>, roots: &Roots<'_>) -> usize {
         let row = match parent {
             None => self.top_row(block, roots),
-            Some(parent) => {
-                let from = self.holders.dominators.parent(block).unwrap_or(self.holders.root);
-                self.row_below(block, parent, self.holders.label(from, block))
-            }
+            Some(parent) => self.row_below(block, parent, self.holders.label(block)),
         };
         self.add(row, block);
         row

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::retention::NONE;
+use crate::retention::graph::dominators::Visit;
+use crate::retention::graph::nodes::{NodeSet, Numbering};
 
 use super::holders::Holders;
 use super::roots::{Roots, Source};
@@ -24,15 +26,7 @@ pub(super) struct Several {
 impl Several {
     /// Finds the roots of all such blocks.
     pub(super) fn new(holders: &Holders, roots: &Roots<'_>) -> Self {
-        let tops = tops(holders, roots);
-        let is_several = |node: u32| node < roots.first && tops[node as usize] == node;
-        let mut links: Vec<(u32, u32)> = holders
-            .edges()
-            .iter()
-            .filter(|edge| is_several(edge.to))
-            .map(|edge| (tops[edge.from as usize], edge.to))
-            .filter(|(from, to)| from != to && *from != NONE)
-            .collect();
+        let mut links = links(holders, roots);
         links.sort_unstable();
         links.dedup();
         let mut first: FxHashMap<u32, First> = FxHashMap::default();
@@ -88,18 +82,39 @@ fn name(source: &Source<'_>, roots: &Roots<'_>) -> String {
     name
 }
 
-/// Returns by node the root that it hangs on, or the block that several hold. [`NONE`] if nothing
-/// leads to it. A root that is a part of another counts by itself.
-fn tops(holders: &Holders, roots: &Roots<'_>) -> Vec<u32> {
-    let mut tops = vec![NONE; roots.nodes()];
-    let children = |node: u32| holders.dominators.children(node);
-    let mut pending: Vec<(u32, u32)> = children(holders.root).map(|top| (top, top)).collect();
-    while let Some((node, top)) = pending.pop() {
-        let top = if node >= roots.first { node } else { top };
-        tops[node as usize] = top;
-        pending.extend(children(node).map(|child| (child, top)));
+/// Returns the pointers to the blocks that several hold: from the root that the holder hangs on, or
+/// from another such block. A root that is a part of another counts by itself.
+fn links(holders: &Holders, roots: &Roots<'_>) -> Vec<(u32, u32)> {
+    let (dominators, root) = (&holders.dominators, holders.root);
+    let mut several = NodeSet::new(roots.nodes());
+    for node in dominators.children(root).filter(|node| *node < roots.first) {
+        several.insert(node);
     }
-    tops
+    let shared = || holders.shared().iter().filter(|shared| several.contains(shared.to));
+    let mut needed = NodeSet::new(roots.nodes());
+    shared().for_each(|shared| _ = needed.insert(shared.from));
+    let needed = Numbering::new(needed);
+    if needed.len() == 0 {
+        return Vec::new();
+    }
+    // By needed node: the root, or the block that several hold. [`NONE`] if nothing leads to it.
+    let mut tops = vec![NONE; needed.len()];
+    let mut above: Vec<u32> = Vec::new();
+    for visit in dominators.walk(root) {
+        match visit {
+            Visit::Enter(node) => {
+                if node >= roots.first || several.contains(node) {
+                    above.push(node);
+                }
+                if let Some(number) = needed.get(node) {
+                    tops[number as usize] = above.last().copied().unwrap_or(NONE);
+                }
+            }
+            Visit::Leave(node) => _ = above.pop_if(|top| *top == node),
+        }
+    }
+    let links = shared().map(|shared| (tops[needed.number(shared.from) as usize], shared.to));
+    links.filter(|(from, to)| from != to && *from != NONE && *from != root).collect()
 }
 
 /// Adds a root to the first ones.

@@ -214,7 +214,10 @@ fn drop_empty(rows: &mut Vec<OwnerRow>) {
 }
 
 fn sort(rows: &mut [OwnerRow]) {
-    rows.sort_by(|a, b| (Reverse(a.bytes), &a.name).cmp(&(Reverse(b.bytes), &b.name)));
+    fn key(row: &OwnerRow) -> (Reverse<u64>, &str, u8, bool) {
+        (Reverse(row.bytes), &row.name, row.kind as u8, row.is_uncertain)
+    }
+    rows.sort_by(|a, b| key(a).cmp(&key(b)));
 }
 
 fn row(draft: Draft) -> OwnerRow {

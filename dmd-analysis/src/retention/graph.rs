@@ -5,6 +5,7 @@
 
 pub(crate) mod bytes;
 pub(crate) mod nodes;
+pub(crate) mod node_list;
 pub(crate) mod edge_list;
 pub(crate) mod sources;
 pub(crate) mod dominators;

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use super::graph::node_list::NodeList;
 use super::kinds::{Key, Keys, frame};
 use super::roots::{ExternalRoot, HandleCount, RootName};
 use super::{NONE, Retention};
@@ -85,7 +86,7 @@ pub enum RetainedName {
 /// A group of alike nodes.
 struct Group {
     key: Key,
-    nodes: Vec<u32>,
+    nodes: NodeList,
     retained: u64,
 }
 
@@ -108,9 +109,6 @@ impl Retention<'_> {
     }
 }
 
-/// The number of nodes that are freed at once when they move to their groups: 1 MiB.
-const FREED_AT_ONCE: usize = 1 << 18;
-
 /// The maximum depth, because the tree is built, printed and dropped by recursion.
 const MOST_LEVELS: usize = 200;
 
@@ -130,11 +128,12 @@ impl Forest<'_> {
     /// Returns the nodes for these, with alike ones grouped, down to this depth.
     fn children(
         &self,
-        nodes: Vec<u32>,
+        nodes: NodeList,
         depth: usize,
         key: fn(&Keys, &Retention<'_>, u32) -> Key,
     ) -> Vec<RetainedNode> {
-        let mut groups = self.groups(nodes, key);
+        let mut groups = self.groups(&nodes, key);
+        drop(nodes);
         groups.sort_by_key(|group| (Reverse(group.retained), group.key));
         let heap = i128::from(self.retention.heap());
         let is_large = |group: &Group| {
@@ -151,47 +150,40 @@ impl Forest<'_> {
         children
     }
 
-    fn groups(
-        &self,
-        mut nodes: Vec<u32>,
-        key: fn(&Keys, &Retention<'_>, u32) -> Key,
-    ) -> Vec<Group> {
+    fn groups(&self, nodes: &NodeList, key: fn(&Keys, &Retention<'_>, u32) -> Key) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-        while let Some(node) = nodes.pop() {
-            // Memory is freed while the groups grow, so that nodes are not in both at once. Each
-            // time it is an eighth or more, for allocators that copy.
-            let free = nodes.capacity() - nodes.len();
-            if free > FREED_AT_ONCE && free > nodes.len() / 8 {
-                nodes.shrink_to_fit();
-            }
+        for node in nodes.iter() {
             let key = key(&self.keys, self.retention, node);
             let at = *places.entry(key).or_insert_with(|| {
-                groups.push(Group { key, nodes: Vec::new(), retained: 0 });
+                groups.push(Group { key, nodes: NodeList::default(), retained: 0 });
                 groups.len() - 1
             });
             groups[at].add(node, self.retention);
         }
-        groups.iter_mut().for_each(|group| group.nodes.reverse());
         groups
     }
 
     fn expand(&self, group: Group, depth: usize) -> RetainedNode {
-        let Group { key, mut nodes, retained } = group;
+        let Group { key, nodes, retained } = group;
         let mut shown = RetainedNode::new(self.name(key, &nodes), retained);
         if let Key::External(_) = key {
             shown.children = self.children(nodes, depth, Keys::of);
             return shown;
         }
-        let mut dominated = Vec::new();
-        while let Some(node) = nodes.pop() {
-            shown.own = shown.own.saturating_add(self.retention.size(node));
-            shown.blocks = shown.blocks.saturating_add(self.retention.count(node));
-            for child in self.retention.dominators.children(node) {
-                let is_same = self.keys.of(self.retention, child) == key;
-                if is_same { nodes.push(child) } else { dominated.push(child) }
+        let (mut alike, mut dominated) = (Vec::new(), NodeList::default());
+        for first in nodes.iter() {
+            alike.push(first);
+            while let Some(node) = alike.pop() {
+                shown.own = shown.own.saturating_add(self.retention.size(node));
+                shown.blocks = shown.blocks.saturating_add(self.retention.count(node));
+                for child in self.retention.dominators.children(node) {
+                    let is_same = self.keys.of(self.retention, child) == key;
+                    if is_same { alike.push(child) } else { dominated.push(child) }
+                }
             }
         }
+        drop(nodes);
         if let (RetainedName::Blocks { address, .. }, 2..) = (&mut shown.name, shown.blocks) {
             *address = None;
         }
@@ -199,7 +191,7 @@ impl Forest<'_> {
         shown
     }
 
-    fn name(&self, key: Key, nodes: &[u32]) -> RetainedName {
+    fn name(&self, key: Key, nodes: &NodeList) -> RetainedName {
         match key {
             Key::Root => RetainedName::Heap,
             Key::Static(at) => {
@@ -219,7 +211,7 @@ impl Forest<'_> {
                 RetainedName::Blocks {
                     block_type: site.block_type.describe(),
                     site: frame(site).cloned(),
-                    address: nodes.first().map(|&node| self.retention.address(node as usize)),
+                    address: nodes.iter().next().map(|node| self.retention.address(node as usize)),
                 }
             }
         }

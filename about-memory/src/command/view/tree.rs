@@ -104,6 +104,7 @@ impl TreeArgs {
         let scan = Scan { input, timeout: self.timeout };
         let dump = scan.read(reader, &mut context.notes)?;
         let types = reader.types(&dump);
+        reader.free_modules();
         let mut options = OwnerTreeOptions::default();
         options.explain.root = folder::working_directory();
         options.not_through.clone_from(&self.not_through);
@@ -128,6 +129,7 @@ pub(super) fn write_unreported(report: &Path, context: &mut Context<'_>) -> Resu
     options.unreported_only = true;
     let tree = reader.read(&path, &mut context.notes).and_then(|dump| {
         let types = reader.types(&dump);
+        reader.free_modules();
         OwnerTree::new(&dump, &types, &options)
             .map_err(|error| DumpError::Clamp(path.clone(), error))
     });

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::ownership::layout::Layout;
+use crate::ownership::narrow::NarrowNumbers;
 use crate::retention::NONE;
 
 /// The number of a layout, or of none.
@@ -21,7 +22,7 @@ impl LayoutId {
 #[derive(Debug)]
 pub(in crate::ownership) struct Layouts {
     /// By block.
-    of: Vec<LayoutId>,
+    of: NarrowNumbers,
     all: Vec<Layout>,
     numbers: FxHashMap<Layout, LayoutId>,
 }
@@ -29,8 +30,7 @@ pub(in crate::ownership) struct Layouts {
 impl Layouts {
     /// Makes the layouts of this many blocks: none so far.
     pub(super) fn new(blocks: usize) -> Self {
-        let of = vec![LayoutId::NONE; blocks];
-        Self { of, all: Vec::new(), numbers: FxHashMap::default() }
+        Self { of: NarrowNumbers::new(blocks), all: Vec::new(), numbers: FxHashMap::default() }
     }
 
     /// Returns the layout of a block.
@@ -39,11 +39,11 @@ impl Layouts {
     }
 
     pub(super) fn id(&self, block: u32) -> LayoutId {
-        self.of[block as usize]
+        LayoutId(self.of.get(block))
     }
 
     pub(super) fn set(&mut self, block: u32, layout: LayoutId) {
-        self.of[block as usize] = layout;
+        self.of.set(block, layout.0);
     }
 
     /// Returns the number of a layout.

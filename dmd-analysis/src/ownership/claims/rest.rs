@@ -1,8 +1,9 @@
 //! Follows the pointers of what no root reaches, and words that only may be pointers.
 
-use crate::retention::NONE;
 use crate::retention::graph::Builder;
 use crate::retention::graph::cycles::loose_cycles;
+use crate::retention::graph::node_list::Place;
+use crate::retention::graph::nodes::{NodeSet, Numbering};
 
 use super::Claims;
 use crate::ownership::roots::Roots;
@@ -14,13 +15,12 @@ const ADDRESS_BITS: u32 = 48;
 impl Claims<'_, '_, '_> {
     /// Follows tagged words to the blocks that nothing else reaches. Begins at this place in the
     /// order of blocks.
-    pub(super) fn follow_tagged(&mut self, first: usize) {
-        let mut next = first;
-        while let Some(&block) = self.order.get(next) {
-            next += 1;
+    pub(super) fn follow_tagged(&mut self, first: Place) {
+        let mut place = first;
+        while let Some(block) = self.order.next(&mut place) {
             for to in self.tagged(block) {
-                if self.reached_from[to as usize] == NONE {
-                    self.push(block, to, (Strength::Word, LabelId::WORD), None);
+                if !self.ways.is_reached(to) {
+                    self.record(block, to, (Strength::Word, LabelId::WORD), None);
                 }
             }
             self.run();
@@ -42,37 +42,42 @@ impl Claims<'_, '_, '_> {
     /// Follows the pointers of the blocks that no root reaches: first of those that nothing points
     /// at, then of cycles.
     pub(super) fn follow_heads(&mut self, roots: &Roots<'_>) {
+        let mut left = NodeSet::new(self.dump.blocks.len());
         let blocks = (0..).take(self.dump.blocks.len());
-        let left: Vec<u32> =
-            blocks.filter(|&block| self.reached_from[block as usize] == NONE).collect();
-        let mut is_held = vec![false; self.dump.blocks.len()];
-        let mut builder = Builder::default();
-        for &block in &left {
-            self.ranges.each_link_of(block, |link| {
-                if link.to != block {
-                    is_held[link.to as usize] = true;
-                    builder.add(block, link.to);
-                }
-            });
-            for to in self.tagged(block).into_iter().filter(|to| *to != block) {
-                is_held[to as usize] = true;
-                builder.add(block, to);
-            }
+        blocks.filter(|&block| !self.ways.is_reached(block)).for_each(|block| {
+            left.insert(block);
+        });
+        let left = Numbering::new(left);
+        if left.len() == 0 {
+            return;
         }
-        let heads = left.iter().copied().filter(|&block| !is_held[block as usize]);
-        self.begin_at(heads.collect(), roots);
-        let reached: Vec<bool> = self.reached_from.iter().map(|from| *from != NONE).collect();
-        let cycles = loose_cycles(&builder.finish(self.dump.blocks.len()), &reached);
+        let blocks = left.nodes();
+        let mut is_held = vec![false; blocks.len()];
+        let mut builder = Builder::default();
+        for (&block, from) in blocks.iter().zip(0..) {
+            let mut add = |to: u32| {
+                if let Some(to) = left.get(to).filter(|to| *to != from) {
+                    is_held[to as usize] = true;
+                    builder.add(from, to);
+                }
+            };
+            self.ranges.each_link_of(block, |link| add(link.to));
+            self.tagged(block).into_iter().for_each(add);
+        }
+        let heads = blocks.iter().zip(&is_held).filter(|(_, is_held)| !**is_held);
+        self.begin_at(heads.map(|(block, _)| *block).collect(), roots);
+        let reached = blocks.iter().map(|&block| self.ways.is_reached(block));
+        let cycles = loose_cycles(&builder.finish(blocks.len()), &reached.collect::<Vec<_>>());
         let first = cycles.iter().filter_map(|cycle| cycle.first().copied());
-        self.begin_at(first.collect(), roots);
+        self.begin_at(first.map(|number| blocks[number as usize]).collect(), roots);
     }
 
     fn begin_at(&mut self, heads: Vec<u32>, roots: &Roots<'_>) {
         for &head in &heads {
-            self.push(roots.external, head, (Strength::Word, LabelId::WORD), None);
+            self.record(roots.external, head, (Strength::Word, LabelId::WORD), None);
         }
         self.heads.extend(heads);
-        let first = self.order.len();
+        let first = self.order.end();
         self.run();
         self.follow_tagged(first);
     }

@@ -5,12 +5,60 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::scan::links::BlockRanges;
 use crate::ownership::roots::Roots;
+use crate::retention::graph::nodes::NodeSet;
+
+use super::strongest::Strongest;
 
 /// A handle: the node of the block or the root that has it, and the node of the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Handle {
     pub(super) from: u32,
     pub(super) thread: u32,
+}
+
+/// Adds a handle of the root for each thread whose own handles are in memory that only the thread
+/// leads to.
+pub(super) fn with_roots(
+    mut handles: Vec<Handle>,
+    strongest: &Strongest,
+    root: u32,
+) -> Vec<Handle> {
+    let mut holders: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for &Handle { from, thread } in &handles {
+        holders.entry(thread).or_default().push(from);
+    }
+    let mut reached: FxHashSet<u32> = FxHashSet::from_iter([root]);
+    for at in 0..handles.len() {
+        let thread = handles[at].thread;
+        if reached.insert(thread) && !is_held(thread, &holders, strongest, &reached) {
+            handles.push(Handle { from: root, thread });
+            holders.entry(thread).or_default().push(root);
+        }
+    }
+    handles
+}
+
+/// Returns whether something that is reached leads to a thread.
+fn is_held(
+    thread: u32,
+    holders: &FxHashMap<u32, Vec<u32>>,
+    strongest: &Strongest,
+    reached: &FxHashSet<u32>,
+) -> bool {
+    let mut seen = NodeSet::new(strongest.only.len());
+    let mut pending = vec![thread];
+    while let Some(node) = pending.pop() {
+        if node != thread && reached.contains(&node) {
+            return true;
+        }
+        if seen.insert(node) {
+            match holders.get(&node) {
+                Some(holders) => pending.extend(holders),
+                None => strongest.each_source(node, |source| pending.push(source)),
+            }
+        }
+    }
+    false
 }
 
 /// Finds the handles in blocks and in variables of functions; of threads without those, in other

@@ -145,7 +145,13 @@ impl Dominators {
 
     /// Walks through the tree from its root. The walk needs no memory.
     pub(crate) fn walk(&self, root: u32) -> impl Iterator<Item = Visit> {
-        std::iter::successors(Some(Visit::Enter(root)), move |visit| match *visit {
+        std::iter::successors(Some(Visit::Enter(root)), move |visit| self.after(*visit, root))
+    }
+
+    /// Returns the next step of a walk from a root.
+    #[inline]
+    pub(crate) fn after(&self, visit: Visit, root: u32) -> Option<Visit> {
+        match visit {
             Visit::Enter(node) => Some(match self.first[node as usize] {
                 NONE => Visit::Leave(node),
                 child => Visit::Enter(child),
@@ -155,7 +161,7 @@ impl Dominators {
                 Some(sibling) => Visit::Enter(sibling),
                 None => Visit::Leave(self.next[node as usize]),
             }),
-        })
+        }
     }
 
     /// Returns the next child of the parent of a node that has one.

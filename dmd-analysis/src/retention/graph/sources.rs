@@ -3,6 +3,7 @@
 
 mod cycles;
 mod dominators;
+mod reached;
 
 pub(crate) use dominators::Nearest;
 
@@ -19,12 +20,25 @@ pub(crate) struct Sources {
 }
 
 /// The number that stands for several sources.
-const SEVERAL: u32 = NONE - 1;
+pub(crate) const SEVERAL: u32 = NONE - 1;
 
 impl Sources {
     /// Makes nodes without sources.
     pub(crate) fn new(nodes: usize) -> Self {
         Self { only: vec![NONE; nodes], edges: EdgeList::new() }
+    }
+
+    /// Makes nodes with these sources: the only one of each, [`NONE`], or [`SEVERAL`], and the edges
+    /// to those with several.
+    pub(crate) fn of(only: Vec<u32>, several: impl Iterator<Item = Edge>) -> Self {
+        let mut edges = EdgeList::new();
+        several.for_each(|edge| edges.add(edge));
+        Self { only, edges }
+    }
+
+    /// Returns the only source of each node, [`NONE`], or [`SEVERAL`].
+    pub(crate) fn into_only(self) -> Vec<u32> {
+        self.only
     }
 
     /// Returns the number of nodes.

@@ -185,6 +185,7 @@ fn owners(
     let types = reader.types(dump);
     reader.free_modules();
     let tree = OwnerTree::new(dump, &types, &options).map_err(|error| missing(&error))?;
+    drop(types);
     let shown =
         owners::Shown { depth: 0, min: 0.0, filter: "", columns: usize::MAX, unreported: false };
     let mut text = Vec::new();

@@ -26,14 +26,9 @@ impl Sources {
     pub(crate) fn into_dominators(self, root: u32) -> Nearest {
         let contracted = Numbering::new(self.contracted(root));
         let nodes = contracted.nodes();
-        let before = nodes.iter().map(|&node| self.before(node, &contracted));
-        let before: Vec<u32> = before.collect();
-        let Self { only: mut of, edges, .. } = self;
-        let paths = before.iter().copied().zip(0..).filter(|(before, _)| *before != NONE);
-        let others =
-            edges.iter().map(|edge| (contracted.number(edge.from), contracted.number(edge.to)));
-        let graph = Graph::of_edges(nodes.len(), paths.chain(others));
-        drop((before, edges));
+        let graph = self.contracted_graph(&contracted, &nodes);
+        let Self { only: mut of, edges } = self;
+        drop(edges);
         let nearest = nearest_dominators(graph, contracted.number(root));
         let mut several = NodeSet::new(of.len());
         for (&node, &number) in nodes.iter().zip(&nearest) {
@@ -43,6 +38,16 @@ impl Sources {
             }
         }
         Nearest { of, several }
+    }
+
+    /// Makes the graph of these nodes of the contracted graph, by their numbers.
+    pub(super) fn contracted_graph(&self, contracted: &Numbering, nodes: &[u32]) -> Graph {
+        let before = nodes.iter().map(|&node| self.before(node, contracted));
+        let before: Vec<u32> = before.collect();
+        let paths = before.iter().copied().zip(0..).filter(|(before, _)| *before != NONE);
+        let number = |node: u32| contracted.number(node);
+        let others = self.edges.iter().map(|edge| (number(edge.from), number(edge.to)));
+        Graph::of_edges(nodes.len(), paths.chain(others))
     }
 
     /// Returns the number of the nearest node of the contracted graph on the path back from a node
@@ -56,7 +61,7 @@ impl Sources {
     }
 
     /// Returns the nodes of the contracted graph.
-    fn contracted(&self, root: u32) -> NodeSet {
+    pub(super) fn contracted(&self, root: u32) -> NodeSet {
         let (mut contracted, mut passed) = (NodeSet::new(self.len()), NodeSet::new(self.len()));
         contracted.insert(root);
         for edge in self.edges.iter() {
