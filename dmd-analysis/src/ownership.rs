@@ -8,6 +8,7 @@
 //! rows add up to the heap.
 
 mod shape;
+mod words;
 mod layout;
 mod stack_places;
 mod roots;

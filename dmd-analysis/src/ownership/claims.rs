@@ -15,9 +15,10 @@ use crate::read::{Dump, StaticPlace};
 use crate::retention::NONE;
 use crate::retention::graph::node_list::{NodeList, Place};
 
-use super::layout::{Layout, Pointee, Words};
+use super::layout::{Layout, Pointee};
 use super::roots::{Roots, Source, Word};
 use super::shape::{LabelId, STRENGTHS, Shapes, Strength};
+use super::words::Words;
 use layouts::{LayoutId, Layouts};
 use stack_types::StackTypes;
 use ways::{Rank, Ways};
@@ -156,7 +157,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         };
         let pointee = self.pointee(found.block, found.offset);
         // The static begins before the words around this one, or behind.
-        let holder = (Words(around), WORDS_BEFORE.wrapping_mul(8).wrapping_sub(slot.offset));
+        let holder = (Words::new(around), WORDS_BEFORE.wrapping_mul(8).wrapping_sub(slot.offset));
         let bias = self.bias;
         let layout = Layout::of_target(&self.shapes, slot.target, holder, pointee, |table| {
             types.virtual_tables.get(&table.wrapping_sub(bias)).copied()
@@ -201,9 +202,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     /// Adds a pointer to those that are followed later, if it may tell more of its block.
     fn push(&mut self, from: u32, to: u32, strength: Strength, layout: Option<Layout>) {
         // A weak pointer holds the block alone, and only once the value in it is gone.
-        if strength == Strength::Weak
-            && self.ranges.words_of(to, &mut Vec::new()).first() != Some(&0)
-        {
+        if strength == Strength::Weak && self.ranges.first_words(to, 1, &mut Vec::new()) != [0] {
             return;
         }
         let is_new = !self.ways.is_reached(to);

@@ -4,8 +4,9 @@ use std::hash::{DefaultHasher, Hasher};
 
 use rustc_hash::FxHashSet;
 
-use super::layout::{Layout, Words};
+use super::layout::Layout;
 use super::shape::{Role, Shapes};
+use super::words::Words;
 
 /// The contents of blocks by row.
 #[derive(Debug, Default)]
@@ -32,7 +33,7 @@ impl Contents {
         }
         let bytes = length.checked_mul(shapes.types.get(of).size)?;
         let end = at.checked_add(bytes)?;
-        if bytes == 0 || at % 8 != 0 || end > words.0.len() as u64 * 8 {
+        if bytes == 0 || at % 8 != 0 || end > words.bytes() {
             return None;
         }
         let all = (at..end).step_by(8);

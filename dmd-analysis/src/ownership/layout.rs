@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::symbols::types::{TypeId, Types};
 
 use super::shape::{Count, Part, Role, Shapes, Slot, Target};
+use super::words::Words;
 
 /// The layout of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,28 +19,12 @@ pub(super) enum Layout {
     Table { of: TypeId, control: u64, buckets: u64 },
 }
 
-/// The words of a block or of another holder.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Words<'d>(pub(super) &'d [u64]);
-
 /// A block that a pointer leads into.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pointee {
     pub(super) bytes: u64,
     /// The offset in it that the pointer leads to.
     pub(super) into: u64,
-}
-
-impl Words<'_> {
-    /// Returns the number of this size at an offset; `None` outside of the words.
-    pub(super) fn number(self, offset: u64, size: u64) -> Option<u64> {
-        let word = self.0.get(usize::try_from(offset / 8).ok()?)?;
-        let (shift, bits) = (offset % 8 * 8, size.checked_mul(8)?);
-        if bits == 0 || shift + bits > 64 {
-            return None;
-        }
-        Some((word >> shift) & (u64::MAX >> (64 - bits)))
-    }
 }
 
 impl Layout {
@@ -132,7 +117,7 @@ impl Layout {
         match self {
             Self::Value { at, .. } => visit(at),
             Self::Elements { at, head, length, .. } => {
-                let bytes = words.0.len() as u64 * 8;
+                let bytes = words.bytes();
                 let capacity = bytes.saturating_sub(at) / size;
                 for number in 0..length.unwrap_or(capacity).min(capacity) {
                     visit(at + (head.saturating_add(number)) % capacity * size);
@@ -206,7 +191,7 @@ fn each_slot(parts: &[Part], start: u64, words: Words<'_>, visit: &mut dyn FnMut
                         .number(start.saturating_add(offset), 2)
                         .map_or(0, |length| length.min(11) + plus),
                 };
-                let last = words.0.len() as u64 * 8;
+                let last = words.bytes();
                 let starts = (0..count).map(|number| {
                     start.saturating_add(*offset).saturating_add(number.saturating_mul(*stride))
                 });
@@ -223,25 +208,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_each_size_are_read_at_any_offset_within_a_word() {
-        let words = Words(&[0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09]);
-        for ((offset, size), expected) in [
-            ((0, 8), Some(0x0807_0605_0403_0201)),
-            ((8, 8), Some(0x100f_0e0d_0c0b_0a09)),
-            ((8, 1), Some(0x09)),
-            ((3, 1), Some(0x04)),
-            ((10, 2), Some(0x0c0b)),
-            ((12, 4), Some(0x100f_0e0d)),
-            // Across two words, outside, and of no size.
-            ((6, 4), None),
-            ((16, 1), None),
-            ((0, 0), None),
-        ] {
-            assert_eq!(words.number(offset, size), expected, "{size} bytes at {offset}");
-        }
-    }
-
-    #[test]
     fn entries_of_a_table_lie_before_its_control_bytes() {
         // Four buckets of 24 bytes, of which the first and the last are full, and 16 control bytes
         // more.
@@ -251,7 +217,7 @@ mod tests {
         let of = TypeId(0);
         let table = Layout::Table { of, control: 96, buckets: 4 };
         let mut found = Vec::new();
-        table.each_element(24, Words(&words), &mut |start| found.push(start));
+        table.each_element(24, Words::new(&words), &mut |start| found.push(start));
         assert_eq!(found, [72, 0]);
     }
 }

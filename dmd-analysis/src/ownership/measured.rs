@@ -22,9 +22,10 @@ use crate::symbols::Types;
 
 use super::claims::WORDS_BEFORE;
 use super::claims::stack_types::StackTypes;
-use super::layout::{Layout, Pointee, Words};
+use super::layout::{Layout, Pointee};
 use super::roots::{Roots, Source, Word};
 use super::shape::{LabelId, Shapes, Slot, Strength};
+use super::words::{Room, Words};
 
 /// The kind of a root that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +197,7 @@ impl Walk<'_, '_> {
         let Some(known) = self.shapes.types.static_at(place).cloned() else { return };
         let Some(slot) = self.shapes.slot_at(known.of, place - known.address) else { return };
         let pointee = self.pointee(found.block, found.offset);
-        let holder = (Words(around), WORDS_BEFORE.wrapping_mul(8).wrapping_sub(slot.offset));
+        let holder = (Words::new(around), WORDS_BEFORE.wrapping_mul(8).wrapping_sub(slot.offset));
         self.push(&slot, holder, (found.block, pointee), Ways::NONE);
     }
 
@@ -220,8 +221,8 @@ impl Walk<'_, '_> {
     }
 
     fn expand(&mut self, block: u32, layout: Layout, way: u32) {
-        let (ranges, mut buffer) = (self.ranges, Vec::new());
-        let words = Words(ranges.words_of(block, &mut buffer));
+        let (ranges, mut room) = (self.ranges, Room::default());
+        let words = Words::of(ranges, block, &mut room);
         let (parts, types) = (layout.parts(&mut self.shapes), self.shapes.types);
         layout.each_slot((&parts, types), words, &mut |start, slot| {
             let at = start.saturating_add(slot.offset);

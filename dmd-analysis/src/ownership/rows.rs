@@ -10,11 +10,12 @@ use crate::retention::graph::dominators::Visit;
 use super::claims::Claims;
 use super::contents::Contents;
 use super::holders::Holders;
-use super::layout::{Layout, Load, Words};
+use super::layout::{Layout, Load};
 use super::roots::Roots;
 use super::several::Several;
 use super::shape::{LabelId, Shapes, shared_value, short};
 use super::tree::RowKind;
+use super::words::{Room, Words};
 
 /// A row before the tree is built.
 #[derive(Debug)]
@@ -228,8 +229,8 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             sums.typed = sums.typed.saturating_add(bytes);
         }
         let Some(layout) = layout else { return };
-        let mut buffer = Vec::new();
-        let words = Words(self.ranges.words_of(number, &mut buffer));
+        let mut room = Room::default();
+        let words = Words::of(self.ranges, number, &mut room);
         let size = shapes.types.get(layout.type_of()).size;
         if let Some(Load { used, places }) = layout.load(size, block.req, words) {
             sums.load.used = sums.load.used.saturating_add(used);

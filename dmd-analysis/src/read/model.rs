@@ -64,7 +64,20 @@ impl Dump {
     /// file](super::read_with_file), they are read from there into `buffer`, and are fewer if that
     /// fails, as [`lost_words`](Self::lost_words) then tells.
     pub fn words<'w>(&'w self, contents: &Contents, buffer: &'w mut Vec<u64>) -> &'w [u64] {
-        self.words.get(contents.place(), contents.count(), buffer)
+        self.words.get(contents.place(), 0, contents.count(), buffer)
+    }
+
+    /// Returns some words of a block's contents, from the first of these numbers on: fewer at their
+    /// end. See [`words`](Self::words).
+    pub(crate) fn words_from<'w>(
+        &'w self,
+        contents: &Contents,
+        first: usize,
+        count: usize,
+        buffer: &'w mut Vec<u64>,
+    ) -> &'w [u64] {
+        let count = count.min(contents.count().saturating_sub(first));
+        self.words.get(contents.place(), first, count, buffer)
     }
 
     /// Returns the reason if words of blocks could not be read from the dump's file.

@@ -10,6 +10,9 @@ use crate::read::{Contents, Dump, InOrder, Mode};
 /// The number of blocks per entry of the coarse index.
 const INDEX_STEP: usize = 32;
 
+/// The most words of a block that are in memory at once: 1 MiB.
+pub(crate) const LARGE: usize = if cfg!(test) { 2 } else { 128 << 10 };
+
 /// The number of low bits that the addresses of a region differ in: 256 KiB. A search in the whole
 /// index of a large heap waits for memory at each step.
 const REGION_BITS: u32 = 18;
@@ -189,9 +192,9 @@ impl<'d> BlockRanges<'d> {
     }
 
     /// Visits every link that comes from one block.
-    pub(crate) fn each_link_of(&self, block: u32, visit: impl FnMut(Link)) {
-        let mut buffer = Vec::new();
-        self.each_link_in(block, self.words_of(block, &mut buffer), visit);
+    pub(crate) fn each_link_of(&self, block: u32, mut visit: impl FnMut(Link)) {
+        let mut links = self.links_from(block);
+        self.each_piece_of(block, |first, piece| links.visit(first, piece, &mut visit));
     }
 
     /// Visits every link that comes from one block, which has these words.
@@ -199,11 +202,28 @@ impl<'d> BlockRanges<'d> {
         self.links_from(block).visit(0, words, &mut visit);
     }
 
-    /// Returns the words of a block, none if the dump does not contain them. Those of a file are
-    /// read into `buffer`.
-    pub(crate) fn words_of<'w>(&'w self, block: u32, buffer: &'w mut Vec<u64>) -> &'w [u64] {
+    /// Visits the words of a block in pieces: each with the number of its first word.
+    pub(crate) fn each_piece_of(&self, block: u32, mut visit: impl FnMut(u64, &[u64])) {
+        match self.dump.contents_of(block as usize) {
+            None => {}
+            Some(contents) if contents.count() > LARGE => {
+                let mut words = self.dump.words_in_order();
+                words.visit(contents.place(), contents.count(), visit);
+            }
+            Some(contents) => visit(0, self.dump.words(&contents, &mut Vec::new())),
+        }
+    }
+
+    /// Returns the first words of a block, none if the dump does not contain them. Those of a file
+    /// are read into `buffer`.
+    pub(crate) fn first_words<'w>(
+        &'w self,
+        block: u32,
+        count: usize,
+        buffer: &'w mut Vec<u64>,
+    ) -> &'w [u64] {
         let contents = self.dump.contents_of(block as usize);
-        contents.map_or(&[], |contents| self.dump.words(&contents, buffer))
+        contents.map_or(&[], |contents| self.dump.words_from(&contents, 0, count, buffer))
     }
 
     fn each_link_of_contents(

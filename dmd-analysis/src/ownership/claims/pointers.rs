@@ -1,8 +1,10 @@
 //! The pointers of a block: those of its type, and other words that may be pointers.
 
-use crate::analysis::scan::links::BlockAddress;
-use crate::ownership::layout::{Layout, Words};
+use crate::analysis::scan::links::{BlockAddress, Link};
+use crate::ownership::layout::Layout;
 use crate::ownership::shape::{LabelId, Slot, Strength};
+use crate::ownership::words::{Room, Words};
+use crate::retention::graph::nodes::NodeSet;
 
 use super::unused::Unused;
 use super::{Claims, Edge, stack_types};
@@ -17,11 +19,37 @@ struct Pointer<'s> {
     slot: Option<(&'s Slot, u64)>,
 }
 
+/// The words of a block that are pointers of its type: a bit for each word.
+struct TypedWords {
+    /// The number of words.
+    limit: usize,
+    /// Empty until there is one.
+    set: Option<NodeSet>,
+}
+
+impl TypedWords {
+    fn of(words: Words<'_>) -> Self {
+        Self { limit: usize::try_from(words.bytes() / 8).unwrap_or(usize::MAX), set: None }
+    }
+
+    /// Adds the word at an offset.
+    fn insert(&mut self, at: u64) {
+        if let Ok(number) = u32::try_from(at / 8) {
+            self.set.get_or_insert_with(|| NodeSet::new(self.limit)).insert(number);
+        }
+    }
+
+    fn contains(&self, at: u64) -> bool {
+        let number = u32::try_from(at / 8).unwrap_or(u32::MAX);
+        at.is_multiple_of(8) && self.set.as_ref().is_some_and(|set| set.contains(number))
+    }
+}
+
 impl Claims<'_, '_, '_> {
     /// Pushes the pointers of a block.
     pub(super) fn expand(&mut self, block: u32) {
-        let (ranges, mut buffer) = (self.ranges, Vec::new());
-        let words = Words(ranges.words_of(block, &mut buffer));
+        let (ranges, mut room) = (self.ranges, Room::default());
+        let words = Words::of(ranges, block, &mut room);
         self.each_pointer(block, words, &mut |claims, Pointer { to, strength, slot, .. }| {
             let layout = slot.and_then(|(slot, start)| claims.target(slot, (words, start), to));
             claims.push(block, to.block, strength, layout);
@@ -34,8 +62,8 @@ impl Claims<'_, '_, '_> {
         if !self.ways.is_reached(from) {
             return;
         }
-        let (ranges, mut buffer) = (self.ranges, Vec::new());
-        let words = Words(ranges.words_of(from, &mut buffer));
+        let (ranges, mut room) = (self.ranges, Room::default());
+        let words = Words::of(ranges, from, &mut room);
         self.each_pointer(from, words, &mut |claims, Pointer { to, strength, label, .. }| {
             visit(claims, Edge { from, to: to.block, strength, label });
         });
@@ -48,27 +76,25 @@ impl Claims<'_, '_, '_> {
         words: Words<'_>,
         visit: &mut dyn FnMut(&mut Self, Pointer<'_>),
     ) {
-        if words.0.is_empty() {
+        if words.bytes() == 0 {
             return;
         }
         let ranges = self.ranges;
-        // The places of the pointers of the type. A block may have millions, so each is visited when
-        // it is found.
-        let mut typed: Vec<u64> = Vec::new();
+        // A block may have millions of pointers, so each is visited when it is found.
+        let mut typed = TypedWords::of(words);
         if let Some(layout) = self.layouts.get(block) {
             let (parts, types) = (layout.parts(&mut self.shapes), self.shapes.types);
             layout.each_slot((&parts, types), words, &mut |start, slot| {
                 let at = start.saturating_add(slot.offset);
                 let found = words.number(at, 8).and_then(|word| ranges.block_at(word));
                 let Some(to) = found else { return };
-                typed.push(at);
+                typed.insert(at);
                 if to.block != block {
                     let &Slot { strength, label, .. } = slot;
                     visit(self, Pointer { to, strength, label, slot: Some((slot, start)) });
                 }
             });
         }
-        typed.sort_unstable();
         let is_unlikely = self.ways.is_below_stack(block) || self.is_text(block);
         let word = match is_unlikely {
             _ if self.is_list(block) => Strength::Excluded,
@@ -76,9 +102,9 @@ impl Claims<'_, '_, '_> {
             false => Strength::Word,
         };
         let mut unused = None;
-        ranges.each_link_in(block, words.0, |link| {
+        let visit_link = |link: Link| {
             let at = u64::from(link.at);
-            if link.to == block || typed.binary_search(&at).is_ok() {
+            if link.to == block || typed.contains(at) {
                 return;
             }
             let unused = unused.get_or_insert_with(|| {
@@ -92,7 +118,11 @@ impl Claims<'_, '_, '_> {
             let strength = if is_stale { word.max(Strength::Stale) } else { word };
             let to = BlockAddress { block: link.to, offset: u64::from(link.into) };
             visit(self, Pointer { to, strength, label: LabelId::WORD, slot: None });
-        });
+        };
+        match words.all() {
+            Some(all) => ranges.each_link_in(block, all, visit_link),
+            None => ranges.each_link_of(block, visit_link),
+        }
     }
 
     /// Returns the layout of the block that a slot leads to. The holder is the block with the slot,

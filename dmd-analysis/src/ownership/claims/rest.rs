@@ -30,13 +30,16 @@ impl Claims<'_, '_, '_> {
     /// Returns the blocks that tagged words of a block lead to: the highest 16 bits are not of an
     /// address, because interpreters keep the type of a value there.
     fn tagged(&self, block: u32) -> Vec<u32> {
-        let mut buffer = Vec::new();
-        let words = self.ranges.words_of(block, &mut buffer).iter();
-        let addresses = words
-            .filter(|word| **word >> ADDRESS_BITS != 0)
-            .map(|word| word & ((1 << ADDRESS_BITS) - 1));
-        let found = addresses.filter_map(|address| self.ranges.block_at(address));
-        found.filter(|found| found.offset == 0).map(|found| found.block).collect()
+        let mut found = Vec::new();
+        self.ranges.each_piece_of(block, |_, words| {
+            let addresses = words
+                .iter()
+                .filter(|word| **word >> ADDRESS_BITS != 0)
+                .map(|word| word & ((1 << ADDRESS_BITS) - 1));
+            let blocks = addresses.filter_map(|address| self.ranges.block_at(address));
+            found.extend(blocks.filter(|at| at.offset == 0).map(|at| at.block));
+        });
+        found
     }
 
     /// Follows the pointers of the blocks that no root reaches: first of those that nothing points

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::ownership::layout::{Layout, Words, is_full};
+use crate::ownership::layout::{Layout, is_full};
 use crate::ownership::shape::Shapes;
+use crate::ownership::words::Words;
 use crate::symbols::types::{Field, Type, TypeId, TypeKind, Types};
 
 /// The parts of a block without a value, though the words there may still be those of a value that
@@ -12,8 +13,8 @@ pub(super) struct Unused<'a> {
     types: &'a Types,
     words: Words<'a>,
     layout: Layout,
-    /// The capacity behind a vector's length, empty buckets of a hash table, and the entries of a
-    /// map's node behind its length. Sorted, and none overlaps another.
+    /// The capacity behind a vector's length, and the entries of a map's node behind its length.
+    /// Sorted, and none overlaps another.
     places: Vec<Range<u64>>,
 }
 
@@ -24,7 +25,7 @@ impl<'a> Unused<'a> {
     pub(super) fn of(layout: Layout, shapes: &Shapes<'a>, words: Words<'a>) -> Self {
         let types = shapes.types;
         let of = types.get(layout.type_of());
-        let end = words.0.len() as u64 * 8;
+        let end = words.bytes();
         let mut places = match layout {
             Layout::Value { .. } => behind_length(of, shapes, words).unwrap_or_default(),
             Layout::Elements { length: None, .. } => Vec::new(),
@@ -39,14 +40,8 @@ impl<'a> Unused<'a> {
                     None => vec![at..place(head), place(last)..end],
                 }
             }
-            Layout::Table { control, buckets, .. } => {
-                let empty = (0..buckets).filter(|bucket| !is_full(words, control + bucket));
-                let places = empty.filter_map(|bucket| {
-                    let start = control.checked_sub((bucket + 1).checked_mul(of.size)?)?;
-                    Some(start..start + of.size)
-                });
-                places.collect()
-            }
+            // Of these there may be millions.
+            Layout::Table { .. } => Vec::new(),
         };
         places.sort_unstable_by_key(|place| place.start);
         Self { types, words, layout, places }
@@ -60,8 +55,19 @@ impl<'a> Unused<'a> {
         }
         let of = self.layout.type_of();
         let Some(start) = self.value_around(at) else { return false };
+        if self.is_empty_bucket(start) {
+            return true;
+        }
         let mut word = Word { types: self.types, words: self.words, at, types_left: MOST_TYPES };
         !word.has_value(of, start)
+    }
+
+    /// Returns whether the element at an offset is a hash table's bucket without one.
+    fn is_empty_bucket(&self, start: u64) -> bool {
+        let Layout::Table { of, control, buckets } = self.layout else { return false };
+        let size = self.types.get(of).size.max(1);
+        let bucket = (control.saturating_sub(start) / size).checked_sub(1);
+        bucket.is_some_and(|bucket| bucket < buckets && !is_full(self.words, control + bucket))
     }
 
     /// Returns the offset of the value or element that contains an offset.

@@ -44,17 +44,19 @@ impl Default for BlockWords {
 }
 
 impl BlockWords {
-    /// Returns the words of a block: those from a place on. Words in a file are read into `buffer`.
+    /// Returns words of the block at a place, from the word with this number on. Words in a file are
+    /// read into `buffer`.
     pub(crate) fn get<'w>(
         &'w self,
         place: u64,
+        first: usize,
         count: usize,
         buffer: &'w mut Vec<u64>,
     ) -> &'w [u64] {
         match self {
-            Self::Memory(words) => &words[range(place, count)],
+            Self::Memory(words) => &words[range(place + first as u64, count)],
             Self::File(file) => {
-                file.read(place, count, buffer);
+                file.read(place + (first * WORD) as u64, count, buffer);
                 buffer
             }
         }
@@ -295,7 +297,7 @@ mod tests {
         let places =
             [(0, 0), (0, 1), (511, 2), (512, 256), (767, 257), (700, 100_000), (299_999, 1)];
         for (first, count) in places {
-            assert_eq!(words.get(first * 8, count, &mut buffer), expected(first, count));
+            assert_eq!(words.get(first * 8, 0, count, &mut buffer), expected(first, count));
             let mut visited = Vec::new();
             in_order.visit(first * 8, count, |number, piece| {
                 assert_eq!(number, visited.len() as u64);
@@ -305,7 +307,7 @@ mod tests {
         }
         // Windows whose numbers share a slot.
         for first in [0, 512 * WINDOWS as u64 / 2, 0] {
-            assert_eq!(words.get(first * 8, 3, &mut buffer), expected(first, 3));
+            assert_eq!(words.get(first * 8, 0, 3, &mut buffer), expected(first, 3));
         }
         assert_eq!(words.failure(), None);
     }
@@ -317,12 +319,12 @@ mod tests {
             file.set_len(4_000).expect("it may be written");
             let words = BlockWords::File(FileWords::new(file));
             let mut buffer = Vec::new();
-            assert_eq!(words.get(3_200, 100, &mut buffer), expected(400, 100));
+            assert_eq!(words.get(3_200, 0, 100, &mut buffer), expected(400, 100));
             assert_eq!(words.failure(), None);
             if is_in_order {
                 InOrder::new(&words).visit(3_200, 101, |_, _| panic!("not all of it is there"));
             } else {
-                assert_eq!(words.get(3_200, 101, &mut buffer), [0; 0]);
+                assert_eq!(words.get(3_200, 0, 101, &mut buffer), [0; 0]);
             }
             assert_eq!(words.failure(), Some("it has become shorter"));
         }

@@ -42,8 +42,8 @@ pub(super) fn count_handles(ranges: &BlockRanges<'_>, sites: &Sites, cycle: &[u3
     let (mut outside, mut buffer) = (0, Vec::new());
     let mut is_known = !handles.is_empty();
     for (block, found) in handles {
-        let counted = match ranges.words_of(block, &mut buffer) {
-            [strong, weak, ..] if *strong > 0 && *weak > 0 => strong.checked_add(weak - 1),
+        let counted = match ranges.first_words(block, 2, &mut buffer) {
+            [strong, weak] if *strong > 0 && *weak > 0 => strong.checked_add(weak - 1),
             _ => None,
         };
         // More words than counted handles: some of the words are not handles.
