@@ -12,7 +12,6 @@ mod words;
 mod layout;
 mod stack_places;
 mod roots;
-mod narrow;
 mod claims;
 mod holders;
 mod several;

@@ -10,12 +10,12 @@ use rustc_hash::FxHashSet;
 use crate::analysis::scan::links::BlockRanges;
 use crate::retention::NONE;
 use crate::retention::graph::dominators::Dominators;
+use crate::retention::graph::narrow::NarrowNumbers;
 use crate::retention::graph::nodes::NodeSet;
 use crate::retention::graph::sources::Nearest;
 
 use self::strongest::{Shared, Strongest, shared_with};
 use super::claims::Claims;
-use super::narrow::NarrowNumbers;
 use super::roots::Roots;
 use super::shape::LabelId;
 

@@ -4,6 +4,7 @@
 //! that can be computed again.
 
 pub(crate) mod bytes;
+pub(crate) mod narrow;
 pub(crate) mod nodes;
 pub(crate) mod node_list;
 pub(crate) mod edge_list;

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::ownership::layout::Layout;
-use crate::ownership::narrow::NarrowNumbers;
 use crate::retention::NONE;
+use crate::retention::graph::narrow::NarrowNumbers;
 
 /// The number of a layout, or of none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What is known of the way from a root to each block, in a byte.
+//! The way from a root to each block, as far as it counts, in a byte.
 
 /// The evidence for the way from a root to a block, the best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

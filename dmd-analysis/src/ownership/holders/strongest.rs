@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use crate::ownership::claims::ways::Rank;
 use crate::ownership::claims::{Claims, Edge};
-use crate::ownership::narrow::NarrowNumbers;
 use crate::ownership::shape::{LabelId, Strength};
 use crate::retention::NONE;
 use crate::retention::graph::edge_list;
+use crate::retention::graph::narrow::NarrowNumbers;
 use crate::retention::graph::sources::{SEVERAL, Sources};
 
-/// How good a claim a pointer has on its block, the best first.
+/// The claim that a pointer has on its block, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim(u8);
 
@@ -149,7 +149,7 @@ impl Strongest {
             }
         }
         self.clean();
-        // Of the nodes that had a block's only pointer, the first is the one that reached it.
+        // Of the nodes that had a block's only pointer, the first is what reached it.
         self.reached_from.sort_by_key(|(block, _)| *block);
         self.reached_from.dedup_by_key(|(block, _)| *block);
     }

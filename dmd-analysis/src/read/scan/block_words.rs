@@ -44,8 +44,8 @@ impl Default for BlockWords {
 }
 
 impl BlockWords {
-    /// Returns words of the block at a place, from the word with this number on. Words in a file are
-    /// read into `buffer`.
+    /// Returns words of the block at a place, from the word with this number on. Words in a file
+    /// are read into `buffer`.
     pub(crate) fn get<'w>(
         &'w self,
         place: u64,

@@ -28,8 +28,8 @@ impl Sources {
         Self { only: vec![NONE; nodes], edges: EdgeList::new() }
     }
 
-    /// Makes nodes with these sources: the only one of each, [`NONE`], or [`SEVERAL`], and the edges
-    /// to those with several.
+    /// Makes nodes with these sources: the only one of each, [`NONE`], or [`SEVERAL`], and the
+    /// edges to those with several.
     pub(crate) fn of(only: Vec<u32>, several: impl Iterator<Item = Edge>) -> Self {
         let mut edges = EdgeList::new();
         several.for_each(|edge| edges.add(edge));

@@ -4,7 +4,7 @@ use crate::retention::NONE;
 
 /// A number for each node, or [`NONE`]. Two bytes each, until one does not fit.
 #[derive(Debug)]
-pub(super) enum NarrowNumbers {
+pub(crate) enum NarrowNumbers {
     /// [`u16::MAX`] stands for [`NONE`].
     Small(Vec<u16>),
     Large(Vec<u32>),
@@ -12,13 +12,13 @@ pub(super) enum NarrowNumbers {
 
 impl NarrowNumbers {
     /// Makes this many numbers: [`NONE`] each.
-    pub(super) fn new(nodes: usize) -> Self {
+    pub(crate) fn new(nodes: usize) -> Self {
         Self::Small(vec![u16::MAX; nodes])
     }
 
     /// Returns the number of a node.
     #[inline]
-    pub(super) fn get(&self, node: u32) -> u32 {
+    pub(crate) fn get(&self, node: u32) -> u32 {
         match self {
             Self::Small(numbers) => wide(numbers[node as usize]),
             Self::Large(numbers) => numbers[node as usize],
@@ -27,7 +27,7 @@ impl NarrowNumbers {
 
     /// Sets the number of a node.
     #[inline]
-    pub(super) fn set(&mut self, node: u32, number: u32) {
+    pub(crate) fn set(&mut self, node: u32, number: u32) {
         match self {
             Self::Small(numbers) => match u16::try_from(number) {
                 _ if number == NONE => numbers[node as usize] = u16::MAX,
