@@ -28,10 +28,13 @@ pub(super) fn hang(strongest: &mut Strongest, claims: &mut Claims<'_, '_, '_>, r
         let Some(number) = left.get(block).filter(|&number| !marked[number as usize]) else {
             continue;
         };
-        hung.extend(pointer(strongest.reached_from(block), block, claims));
+        hung.push((strongest.reached_from(block), block));
         graph.reach(number, &mut marked);
     }
-    strongest.add_weaker(&hung);
+    hung.sort_unstable();
+    let by_holder = hung.chunk_by(|a, b| a.0 == b.0);
+    let edges: Vec<Edge> = by_holder.flat_map(|hung| pointers(hung, claims)).collect();
+    strongest.add_weaker(&edges);
 }
 
 /// Returns the blocks that the strongest pointers do not lead to.
@@ -48,15 +51,18 @@ fn left(strongest: &mut Strongest, claims: &Claims<'_, '_, '_>, root: u32) -> Nu
     Numbering::new(left)
 }
 
-/// Returns the best pointer from one node to a block, if there is one.
-fn pointer(from: u32, block: u32, claims: &mut Claims<'_, '_, '_>) -> Option<Edge> {
-    let mut best: Option<(Claim, Edge)> = None;
+/// Returns the best pointer from one node to each of some blocks, of those to which it has one. A
+/// large holder may have pointers to many, so its words are read once.
+fn pointers(hung: &[(u32, u32)], claims: &mut Claims<'_, '_, '_>) -> Vec<Edge> {
+    let Some(&(from, _)) = hung.first() else { return Vec::new() };
+    let mut best: Vec<Option<(Claim, Edge)>> = vec![None; hung.len()];
     claims.each_edge_of(from, &mut |claims, edge| {
+        let Ok(at) = hung.binary_search(&(from, edge.to)) else { return };
         let claim = Claim::of(claims.rank(from), edge.strength);
         let is_better = |known: (Claim, Edge)| (claim, edge.label) < (known.0, known.1.label);
-        if edge.to == block && best.is_none_or(is_better) {
-            best = Some((claim, edge));
+        if best[at].is_none_or(is_better) {
+            best[at] = Some((claim, edge));
         }
     });
-    best.map(|(_, edge)| edge)
+    best.into_iter().flatten().map(|(_, edge)| edge).collect()
 }
