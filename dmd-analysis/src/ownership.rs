@@ -8,7 +8,6 @@
 //! rows add up to the heap.
 
 mod shape;
-mod words;
 mod layout;
 mod stack_places;
 mod roots;

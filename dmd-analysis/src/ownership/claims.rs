@@ -15,10 +15,10 @@ use crate::read::{Dump, StaticPlace};
 use crate::retention::NONE;
 use crate::retention::graph::node_list::{NodeList, Place};
 
+use super::layout::words::Words;
 use super::layout::{Layout, Pointee};
 use super::roots::{Roots, Source, Word};
 use super::shape::{LabelId, STRENGTHS, Shapes, Strength};
-use super::words::Words;
 use layouts::{LayoutId, Layouts};
 use stack_types::StackTypes;
 use ways::{Rank, Ways};

@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hasher};
 use rustc_hash::FxHashSet;
 
 use super::layout::Layout;
+use super::layout::words::Words;
 use super::shape::{Role, Shapes};
-use super::words::Words;
 
 /// The contents of blocks by row.
 #[derive(Debug, Default)]

@@ -1,11 +1,13 @@
 //! The layout of one block, and the pointers in it.
 
+pub(super) mod words;
+
 use std::rc::Rc;
 
 use crate::symbols::types::{TypeId, Types};
 
 use super::shape::{Count, Part, Role, Shapes, Slot, Target};
-use super::words::Words;
+use words::Words;
 
 /// The layout of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

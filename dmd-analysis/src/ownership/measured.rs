@@ -22,10 +22,10 @@ use crate::symbols::Types;
 
 use super::claims::WORDS_BEFORE;
 use super::claims::stack_types::StackTypes;
+use super::layout::words::{Room, Words};
 use super::layout::{Layout, Pointee};
 use super::roots::{Roots, Source, Word};
 use super::shape::{LabelId, Shapes, Slot, Strength};
-use super::words::{Room, Words};
 
 /// The kind of a root that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,12 +10,12 @@ use crate::retention::graph::dominators::Visit;
 use super::claims::Claims;
 use super::contents::Contents;
 use super::holders::Holders;
+use super::layout::words::{Room, Words};
 use super::layout::{Layout, Load};
 use super::roots::Roots;
 use super::several::Several;
 use super::shape::{LabelId, Shapes, shared_value, short};
 use super::tree::RowKind;
-use super::words::{Room, Words};
 
 /// A row before the tree is built.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use crate::analysis::scan::links::{BlockAddress, Link};
 use crate::ownership::layout::Layout;
+use crate::ownership::layout::words::{Room, Words};
 use crate::ownership::shape::{LabelId, Slot, Strength};
-use crate::ownership::words::{Room, Words};
 use crate::retention::graph::nodes::NodeSet;
 
 use super::unused::Unused;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use crate::ownership::layout::words::Words;
 use crate::ownership::layout::{Layout, is_full};
 use crate::ownership::shape::Shapes;
-use crate::ownership::words::Words;
 use crate::symbols::types::{Field, Type, TypeId, TypeKind, Types};
 
 /// The parts of a block without a value, though the words there may still be those of a value that

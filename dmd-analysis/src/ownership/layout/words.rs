@@ -7,7 +7,7 @@ use crate::read::{Contents, Dump};
 
 /// The words of a block or of another holder.
 #[derive(Clone, Copy)]
-pub(super) struct Words<'w>(Kept<'w>);
+pub(in crate::ownership) struct Words<'w>(Kept<'w>);
 
 #[derive(Clone, Copy)]
 enum Kept<'w> {
@@ -17,7 +17,7 @@ enum Kept<'w> {
 
 /// The room for the words of one block.
 #[derive(Default)]
-pub(super) struct Room<'d> {
+pub(in crate::ownership) struct Room<'d> {
     buffer: Vec<u64>,
     paged: Option<PagedWords<'d>>,
 }
@@ -44,12 +44,12 @@ const PAGES: usize = 4;
 
 impl<'w> Words<'w> {
     /// Makes words of those in memory.
-    pub(super) fn new(words: &'w [u64]) -> Self {
+    pub(in crate::ownership) fn new(words: &'w [u64]) -> Self {
         Self(Kept::All(words))
     }
 
     /// Reads the words of a block, none if the dump does not contain them.
-    pub(super) fn of<'d: 'w>(
+    pub(in crate::ownership) fn of<'d: 'w>(
         ranges: &'w BlockRanges<'d>,
         block: u32,
         room: &'w mut Room<'d>,
@@ -66,7 +66,7 @@ impl<'w> Words<'w> {
     }
 
     /// Returns the words if all are in memory.
-    pub(super) fn all(self) -> Option<&'w [u64]> {
+    pub(in crate::ownership) fn all(self) -> Option<&'w [u64]> {
         match self.0 {
             Kept::All(words) => Some(words),
             Kept::Pages(_) => None,
@@ -74,7 +74,7 @@ impl<'w> Words<'w> {
     }
 
     /// Returns the bytes of all words.
-    pub(super) fn bytes(self) -> u64 {
+    pub(in crate::ownership) fn bytes(self) -> u64 {
         let count = match self.0 {
             Kept::All(words) => words.len(),
             Kept::Pages(paged) => paged.contents.count(),
@@ -83,7 +83,7 @@ impl<'w> Words<'w> {
     }
 
     /// Returns the number of this size at an offset; `None` outside of the words.
-    pub(super) fn number(self, offset: u64, size: u64) -> Option<u64> {
+    pub(in crate::ownership) fn number(self, offset: u64, size: u64) -> Option<u64> {
         let at = usize::try_from(offset / 8).ok()?;
         let word = match self.0 {
             Kept::All(words) => *words.get(at)?,
