@@ -1,6 +1,6 @@
 //! Finds the holders of each block: from the roots on, the strongest pointers first.
 
-pub(super) mod ways;
+pub(super) mod path_flags;
 mod layouts;
 mod pointers;
 mod rest;
@@ -20,8 +20,8 @@ use super::layout::{Layout, Pointee};
 use super::roots::{Roots, Source, Word};
 use super::shape::{LabelId, STRENGTHS, Shapes, Strength};
 use layouts::{LayoutId, Layouts};
+use path_flags::{PathFlags, Rank};
 use stack_types::StackTypes;
-use ways::{Rank, Ways};
 
 /// The words of a static that are known before one that leads to a block.
 pub(super) const WORDS_BEFORE: u64 = 3;
@@ -54,7 +54,7 @@ pub(super) struct Claims<'a, 'd, 't> {
     bias: u64,
     /// By node: for a block, the node whose pointer reached it first, or [`NONE`].
     pub(super) reached_from: Vec<u32>,
-    ways: Ways,
+    paths: PathFlags,
     pub(super) layouts: Layouts,
     queues: [VecDeque<Pending>; STRENGTHS],
     /// The weakest pointers that are followed so far.
@@ -91,7 +91,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             stack_types: StackTypes::new(sites, shapes.types),
             shapes,
             reached_from: vec![NONE; roots.nodes()],
-            ways: Ways::new(blocks),
+            paths: PathFlags::new(blocks),
             layouts: Layouts::new(blocks),
             queues: Default::default(),
             weakest: Strength::Weak,
@@ -120,7 +120,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         for (source, from) in other {
             for word in &source.words {
                 let block = self.ranges.block_at(word.to).map(|found| found.block);
-                if block.is_some_and(|block| !self.ways.is_reached(block)) {
+                if block.is_some_and(|block| !self.paths.is_reached(block)) {
                     self.follow_root(source, from, word);
                 }
             }
@@ -134,8 +134,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         self.follow_tagged(first);
         self.follow_heads(roots);
         self.queues = Default::default();
-        let ways = &self.ways;
-        self.recorded.retain(|(edge, renewed)| *renewed == ways.is_renewed(edge.from));
+        let paths = &self.paths;
+        self.recorded.retain(|(edge, renewed)| *renewed == paths.is_renewed(edge.from));
         self.recorded.sort_unstable_by_key(|(edge, _)| edge.from);
     }
 
@@ -195,7 +195,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         layout: Option<Layout>,
     ) {
         let edge = Edge { from, to, strength, label };
-        self.recorded.push((edge, self.ways.is_renewed(from)));
+        self.recorded.push((edge, self.paths.is_renewed(from)));
         self.push(from, to, strength, layout);
     }
 
@@ -205,7 +205,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         if strength == Strength::Weak && self.ranges.first_words(to, 1, &mut Vec::new()) != [0] {
             return;
         }
-        let is_new = !self.ways.is_reached(to);
+        let is_new = !self.paths.is_reached(to);
         // An owner knows the type better than what reached the block first.
         let is_better =
             strength <= Strength::Raw && layout.is_some() && !self.layouts.id(to).is_some();
@@ -223,7 +223,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         };
         while let Some((strength, pending)) = next(&mut self.queues) {
             let Pending { from, to, .. } = pending;
-            if !self.ways.is_reached(to) {
+            if !self.paths.is_reached(to) {
                 self.reached_from[to as usize] = from;
                 let own = match strength {
                     _ if strength == Strength::LibraryStackWord as usize => Rank::LibraryStackWords,
@@ -232,8 +232,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
                 };
                 let is_below_stack = strength == Strength::StackWord as usize
                     || strength == Strength::LibraryStackWord as usize
-                    || self.ways.is_below_stack(from);
-                self.ways.reach(to, self.rank(from).max(own), is_below_stack);
+                    || self.paths.is_below_stack(from);
+                self.paths.reach(to, self.rank(from).max(own), is_below_stack);
                 self.order.push(to);
                 let layout = match pending.layout {
                     LayoutId::NONE => self.by_stack(to),
@@ -242,7 +242,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
                 self.layouts.set(to, layout);
             } else if pending.layout.is_some() && !self.layouts.id(to).is_some() {
                 self.layouts.set(to, pending.layout);
-                self.ways.renew(to);
+                self.paths.renew(to);
             } else {
                 continue;
             }
@@ -269,7 +269,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
 
     /// Frees all but the layouts, once the pointers that hold blocks are chosen.
     pub(super) fn keep_layouts(&mut self) {
-        self.ways = Ways::new(0);
+        self.paths = PathFlags::new(0);
         self.recorded = Vec::new();
         self.order = NodeList::default();
     }
@@ -277,7 +277,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     /// Returns the evidence for the way from a root to a node.
     pub(super) fn rank(&self, node: u32) -> Rank {
         let outside = if node == self.external { Rank::Unrooted } else { Rank::Typed };
-        self.ways.rank(node).unwrap_or(outside)
+        self.paths.rank(node).unwrap_or(outside)
     }
 
     fn by_stack(&mut self, block: u32) -> LayoutId {

@@ -5,10 +5,7 @@ mod strongest;
 mod cycles;
 mod handles;
 
-use rustc_hash::FxHashSet;
-
 use crate::analysis::scan::links::BlockRanges;
-use crate::retention::NONE;
 use crate::retention::graph::dominators::Dominators;
 use crate::retention::graph::narrow::NarrowNumbers;
 use crate::retention::graph::nodes::NodeSet;
@@ -23,7 +20,7 @@ use super::shape::LabelId;
 pub(super) struct Holders {
     pub(super) dominators: Dominators,
     pub(super) root: u32,
-    /// By block: the label of its only strongest pointer.
+    /// By block: the label of its only strongest pointer; any for those that have several.
     labels: NarrowNumbers,
     /// The nodes with several strongest pointers.
     several: NodeSet,
@@ -45,13 +42,8 @@ impl Holders {
         }
         cycles::hang(&mut strongest, claims, root);
         claims.keep_layouts();
-        // A thread with a handle hangs on its handles alone.
         let handles = handles::find(ranges, roots);
-        let threads: FxHashSet<u32> = handles.iter().map(|handle| handle.thread).collect();
-        threads.iter().for_each(|&thread| strongest.only[thread as usize] = NONE);
-        let handles = handles::with_roots(handles, &strongest, root);
-        let mut sources = strongest.take_sources();
-        handles.iter().for_each(|handle| sources.add(handle.from, handle.thread));
+        let sources = handles::sources(handles, &mut strongest, root);
         let Nearest { of, several } = sources.into_dominators(root);
         let (labels, shared) = strongest.into_labels();
         Self { dominators: Dominators::new(of), root, labels, several, shared }

@@ -67,8 +67,8 @@ impl Dump {
         self.words.get(contents.place(), 0, contents.count(), buffer)
     }
 
-    /// Returns some words of a block's contents, from the first of these numbers on: fewer at their
-    /// end. See [`words`](Self::words).
+    /// Returns `count` words of a block's contents from word `first` on; fewer at their end. See
+    /// [`words`](Self::words).
     pub(crate) fn words_from<'w>(
         &'w self,
         contents: &Contents,
@@ -76,8 +76,14 @@ impl Dump {
         count: usize,
         buffer: &'w mut Vec<u64>,
     ) -> &'w [u64] {
-        let count = count.min(contents.count().saturating_sub(first));
+        let first = first.min(contents.count());
+        let count = count.min(contents.count() - first);
         self.words.get(contents.place(), first, count, buffer)
+    }
+
+    /// Returns whether the words are read from a file when they are needed.
+    pub(crate) fn has_words_in_file(&self) -> bool {
+        matches!(self.words, BlockWords::File(_))
     }
 
     /// Returns the reason if words of blocks could not be read from the dump's file.

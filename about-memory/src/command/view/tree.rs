@@ -77,9 +77,9 @@ impl TreeArgs {
     /// written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
-        let tree = self.tree(&self.input, &mut reader, context)?;
         let later = self.later.as_ref();
-        let later = later.map(|input| self.tree(input, &mut reader, context)).transpose()?;
+        let tree = self.tree(&self.input, later.is_none(), &mut reader, context)?;
+        let later = later.map(|input| self.tree(input, true, &mut reader, context)).transpose()?;
         let columns = context.columns().unwrap_or(usize::MAX);
         let Self { depth, min, unreported, .. } = self;
         let shown = Shown { depth, min, filter: &self.filter, columns, unreported };
@@ -94,17 +94,20 @@ impl TreeArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Builds the tree of a dump or a running program.
+    /// Builds the tree of a dump or a running program. Debug information is kept for the next one.
     fn tree(
         &self,
         input: &Path,
+        is_last: bool,
         reader: &mut DumpReader,
         context: &mut Context<'_>,
     ) -> Result<OwnerTree, Failure> {
         let scan = Scan { input, timeout: self.timeout };
         let dump = scan.read(reader, &mut context.notes)?;
         let types = reader.types(&dump);
-        reader.free_modules();
+        if is_last {
+            reader.free_modules();
+        }
         let mut options = OwnerTreeOptions::default();
         options.explain.root = folder::working_directory();
         options.not_through.clone_from(&self.not_through);

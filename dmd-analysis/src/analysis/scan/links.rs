@@ -10,7 +10,7 @@ use crate::read::{Contents, Dump, InOrder, Mode};
 /// The number of blocks per entry of the coarse index.
 const INDEX_STEP: usize = 32;
 
-/// The most words of a block that are in memory at once: 1 MiB.
+/// A block with more words than this is read from its file in pieces: 1 MiB.
 pub(crate) const LARGE: usize = if cfg!(test) { 2 } else { 128 << 10 };
 
 /// The number of low bits that the addresses of a region differ in: 256 KiB. A search in the whole

@@ -59,11 +59,14 @@ impl Claims<'_, '_, '_> {
     /// Visits the pointers that a block has by its last layout. A block that was not reached has
     /// none.
     pub(super) fn each_edge_of_block(&mut self, from: u32, visit: &mut dyn FnMut(&Self, Edge)) {
-        if !self.ways.is_reached(from) {
+        if !self.paths.is_reached(from) {
             return;
         }
         let (ranges, mut room) = (self.ranges, Room::default());
         let words = Words::of(ranges, from, &mut room);
+        if words.bytes() == 0 {
+            return;
+        }
         self.each_pointer(from, words, &mut |claims, Pointer { to, strength, label, .. }| {
             visit(claims, Edge { from, to: to.block, strength, label });
         });
@@ -76,9 +79,6 @@ impl Claims<'_, '_, '_> {
         words: Words<'_>,
         visit: &mut dyn FnMut(&mut Self, Pointer<'_>),
     ) {
-        if words.bytes() == 0 {
-            return;
-        }
         let ranges = self.ranges;
         // A block may have millions of pointers, so each is visited when it is found.
         let mut typed = TypedWords::of(words);
@@ -95,7 +95,7 @@ impl Claims<'_, '_, '_> {
                 }
             });
         }
-        let is_unlikely = self.ways.is_below_stack(block) || self.is_text(block);
+        let is_unlikely = self.paths.is_below_stack(block) || self.is_text(block);
         let word = match is_unlikely {
             _ if self.is_list(block) => Strength::Excluded,
             true => Strength::UnlikelyWord,

@@ -19,7 +19,7 @@ impl Claims<'_, '_, '_> {
         let mut place = first;
         while let Some(block) = self.order.next(&mut place) {
             for to in self.tagged(block) {
-                if !self.ways.is_reached(to) {
+                if !self.paths.is_reached(to) {
                     self.record(block, to, (Strength::Word, LabelId::WORD), None);
                 }
             }
@@ -47,7 +47,7 @@ impl Claims<'_, '_, '_> {
     pub(super) fn follow_heads(&mut self, roots: &Roots<'_>) {
         let mut left = NodeSet::new(self.dump.blocks.len());
         let blocks = (0..).take(self.dump.blocks.len());
-        blocks.filter(|&block| !self.ways.is_reached(block)).for_each(|block| {
+        blocks.filter(|&block| !self.paths.is_reached(block)).for_each(|block| {
             left.insert(block);
         });
         let left = Numbering::new(left);
@@ -69,7 +69,7 @@ impl Claims<'_, '_, '_> {
         }
         let heads = blocks.iter().zip(&is_held).filter(|(_, is_held)| !**is_held);
         self.begin_at(heads.map(|(block, _)| *block).collect(), roots);
-        let reached = blocks.iter().map(|&block| self.ways.is_reached(block));
+        let reached = blocks.iter().map(|&block| self.paths.is_reached(block));
         let cycles = loose_cycles(&builder.finish(blocks.len()), &reached.collect::<Vec<_>>());
         let first = cycles.iter().filter_map(|cycle| cycle.first().copied());
         self.begin_at(first.map(|number| blocks[number as usize]).collect(), roots);

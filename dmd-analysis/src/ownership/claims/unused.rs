@@ -40,7 +40,7 @@ impl<'a> Unused<'a> {
                     None => vec![at..place(head), place(last)..end],
                 }
             }
-            // Of these there may be millions.
+            // Empty buckets are looked up one by one: there may be millions.
             Layout::Table { .. } => Vec::new(),
         };
         places.sort_unstable_by_key(|place| place.start);

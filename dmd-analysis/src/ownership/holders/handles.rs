@@ -5,7 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::scan::links::BlockRanges;
 use crate::ownership::roots::Roots;
-use crate::retention::graph::nodes::NodeSet;
+use crate::retention::NONE;
+use crate::retention::graph::sources::Sources;
 
 use super::strongest::Strongest;
 
@@ -16,10 +17,35 @@ pub(super) struct Handle {
     pub(super) thread: u32,
 }
 
-/// Adds a handle of the root for each thread whose own handles are in memory that only the thread
-/// leads to.
-pub(super) fn with_roots(
+/// Returns the sources of all nodes. A thread with a handle hangs on its handles alone; also on the
+/// root, if these are in memory that only the thread leads to.
+pub(super) fn sources(handles: Vec<Handle>, strongest: &mut Strongest, root: u32) -> Sources {
+    let sources = with_handles(&handles, strongest);
+    if handles.is_empty() {
+        return sources;
+    }
+    let reached = sources.reached(root);
+    let is_reached = |handle: &Handle| reached.contains(handle.thread);
+    if handles.iter().all(is_reached) {
+        return sources;
+    }
+    strongest.only = sources.into_only();
+    let known = handles.iter().filter(|handle| is_reached(handle)).map(|handle| handle.thread);
+    let known = known.chain([root]).collect();
+    with_handles(&with_roots(handles, known, strongest, root), strongest)
+}
+
+fn with_handles(handles: &[Handle], strongest: &mut Strongest) -> Sources {
+    handles.iter().for_each(|handle| strongest.only[handle.thread as usize] = NONE);
+    let mut sources = strongest.take_sources();
+    handles.iter().for_each(|handle| sources.add(handle.from, handle.thread));
+    sources
+}
+
+/// Adds a handle of the root for each thread that neither the root nor a thread before it leads to.
+fn with_roots(
     mut handles: Vec<Handle>,
+    mut reached: FxHashSet<u32>,
     strongest: &Strongest,
     root: u32,
 ) -> Vec<Handle> {
@@ -27,12 +53,10 @@ pub(super) fn with_roots(
     for &Handle { from, thread } in &handles {
         holders.entry(thread).or_default().push(from);
     }
-    let mut reached: FxHashSet<u32> = FxHashSet::from_iter([root]);
     for at in 0..handles.len() {
         let thread = handles[at].thread;
         if reached.insert(thread) && !is_held(thread, &holders, strongest, &reached) {
             handles.push(Handle { from: root, thread });
-            holders.entry(thread).or_default().push(root);
         }
     }
     handles
@@ -45,7 +69,7 @@ fn is_held(
     strongest: &Strongest,
     reached: &FxHashSet<u32>,
 ) -> bool {
-    let mut seen = NodeSet::new(strongest.only.len());
+    let mut seen = FxHashSet::default();
     let mut pending = vec![thread];
     while let Some(node) = pending.pop() {
         if node != thread && reached.contains(&node) {

@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
-use crate::ownership::claims::ways::Rank;
+use crate::ownership::claims::path_flags::Rank;
 use crate::ownership::claims::{Claims, Edge};
 use crate::ownership::shape::{LabelId, Strength};
 use crate::retention::NONE;
 use crate::retention::graph::edge_list;
 use crate::retention::graph::narrow::NarrowNumbers;
+use crate::retention::graph::nodes::NodeSet;
 use crate::retention::graph::sources::{SEVERAL, Sources};
 
 /// The claim that a pointer has on its block, the best first.
@@ -37,6 +38,8 @@ pub(super) struct Strongest {
     clean_at: usize,
     /// The blocks, each with the node that reached it first, unless this has its only pointer.
     reached_from: Vec<(u32, u32)>,
+    /// These blocks.
+    noted: NodeSet,
 }
 
 /// The smallest number of pointers at which the weaker ones are removed.
@@ -79,6 +82,7 @@ impl Strongest {
             shared: Vec::new(),
             clean_at: LEAST_CLEAN,
             reached_from: Vec::new(),
+            noted: NodeSet::new(blocks),
         };
         claims.each_edge(&mut |claims, edge| {
             let claim = Claim::of(claims.rank(edge.from), edge.strength);
@@ -124,11 +128,11 @@ impl Strongest {
         }
     }
 
-    /// Sets what has the only pointer. If this was the node that reached the block first, or may
-    /// have been, it is kept elsewhere.
+    /// Sets what has the only pointer. The first time that it changes, it was the node that reached
+    /// the block first.
     fn set_only(&mut self, block: u32, from: u32) {
         let before = std::mem::replace(&mut self.only[block as usize], from);
-        if before != from && before < SEVERAL {
+        if before != from && before < SEVERAL && self.noted.insert(block) {
             self.reached_from.push((block, before));
         }
     }
@@ -149,9 +153,8 @@ impl Strongest {
             }
         }
         self.clean();
-        // Of the nodes that had a block's only pointer, the first is what reached it.
-        self.reached_from.sort_by_key(|(block, _)| *block);
-        self.reached_from.dedup_by_key(|(block, _)| *block);
+        self.reached_from.sort_unstable();
+        self.noted = NodeSet::new(0);
     }
 
     /// Returns the node that reached a block first.
@@ -191,7 +194,7 @@ impl Strongest {
         LabelId(self.labels.get(block))
     }
 
-    /// Returns the sources of all nodes, which [`only`](Self::only) does not have any more.
+    /// Returns the sources of all nodes. [`only`](Self::only) is empty until it is set again.
     pub(super) fn take_sources(&mut self) -> Sources {
         let edges = self.shared.iter().map(|&Shared { to, from, .. }| edge_list::Edge { to, from });
         Sources::of(std::mem::take(&mut self.only), edges)

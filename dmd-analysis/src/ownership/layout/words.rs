@@ -57,7 +57,7 @@ impl<'w> Words<'w> {
         let dump = ranges.dump();
         match dump.contents_of(block as usize) {
             None => Self::new(&[]),
-            Some(contents) if contents.count() > LARGE => {
+            Some(contents) if contents.count() > LARGE && dump.has_words_in_file() => {
                 let pages = RefCell::default();
                 Self(Kept::Pages(room.paged.insert(PagedWords { dump, contents, pages })))
             }
@@ -98,7 +98,11 @@ impl<'w> Words<'w> {
 }
 
 impl PagedWords<'_> {
+    /// Returns the word with this number; `None` behind the last one.
     fn word(&self, at: usize) -> Option<u64> {
+        if at >= self.contents.count() {
+            return None;
+        }
         let (number, pages) = (at / PAGE, &mut *self.pages.borrow_mut());
         if let Some(known) = pages.iter().position(|page| page.number == number) {
             pages[..=known].rotate_right(1);
@@ -141,7 +145,7 @@ mod tests {
 
     #[test]
     fn words_of_a_large_block_are_read_page_by_page() {
-        let count = LARGE as u64 + 2 * (PAGES * PAGE) as u64 + 1;
+        let count = 2 * (PAGES * PAGE) as u64 + 1;
         let contents: Vec<String> = (0..count).map(|word| format!("\"{word:x}\"")).collect();
         let text = format!(
             r##"{{"version":5,"invocation":{{"dmdEnvVar":null,"mode":"scan"}},"blockList":[
@@ -152,14 +156,19 @@ mod tests {
         let dump = read_slice(text.as_bytes()).expect("it is a dump");
         let ranges = BlockRanges::new(&dump).expect("it is a scan");
         let mut room = Room::default();
-        let words = Words::of(&ranges, 0, &mut room);
-        assert!(words.all().is_none());
+        assert!(Words::of(&ranges, 0, &mut room).all().is_some(), "they are in memory anyway");
+        let contents = dump.contents_of(0).expect("it has contents");
+        let paged = PagedWords { dump: &dump, contents, pages: RefCell::default() };
+        let words = Words(Kept::Pages(&paged));
         assert_eq!(words.bytes(), count * 8);
         // Upwards, downwards, and in two places in turn.
         let both = (0..count).flat_map(|at| [at, count - 1 - at]);
         for at in (0..count).chain((0..count).rev()).chain(both) {
             assert_eq!(words.number(at * 8, 8), Some(at));
         }
-        assert_eq!(words.number(count * 8, 8), None);
+        assert!(paged.pages.borrow().len() == PAGES);
+        for behind in [count, count + 1, count + 8 * PAGE as u64, u64::MAX / 8] {
+            assert_eq!(words.number(behind.saturating_mul(8), 8), None);
+        }
     }
 }

@@ -56,7 +56,7 @@ impl BlockWords {
         match self {
             Self::Memory(words) => &words[range(place + first as u64, count)],
             Self::File(file) => {
-                file.read(place + (first * WORD) as u64, count, buffer);
+                file.read(place + first as u64 * WORD as u64, count, buffer);
                 buffer
             }
         }

@@ -20,7 +20,7 @@ pub(super) struct FieldRange {
 impl FieldRange {
     /// Returns the words that the field has only a part of. The rest is padding or another small
     /// field, so these words are not pointers.
-    fn shared_words(&self) -> impl Iterator<Item = usize> {
+    fn partial_words(&self) -> impl Iterator<Item = usize> {
         let ends = [self.address, self.address + self.size];
         let is_cut = |at: &usize| self.size > 0 && !at.is_multiple_of(WORD);
         ends.into_iter().filter(is_cut).map(|at| at - at % WORD)
@@ -64,14 +64,18 @@ impl Blame {
     /// Follows the words of the value, of measured blocks, and of the unmeasured blocks that they
     /// lead to.
     ///
-    /// Padding and unused capacity can hold old pointers. So a block belongs to a field that leads
-    /// to it, however far away, before it belongs to a word outside all fields.
+    /// Padding and unused capacity can hold old pointers. So a block belongs to a visited field
+    /// that leads to it, however far away, before it belongs to a word outside of these, also if
+    /// that is of a forgotten field; among such words, to the first. Once the visited field is
+    /// mended, the other is named.
     pub(super) fn find<T>(value: &T, searched: &Searched<'_>) -> Self {
         let &Searched { tracker, ranges, measured } = searched;
         let starts: HashSet<usize> = measured.iter().map(|block| block.start).collect();
-        let padded: HashSet<usize> = ranges.iter().flat_map(FieldRange::shared_words).collect();
+        let mut partial: Vec<usize> = ranges.iter().flat_map(FieldRange::partial_words).collect();
+        partial.sort_unstable();
+        partial.dedup();
         let mut search =
-            Search { tracker, measured: &starts, padded, pointers: HashMap::new(), open: vec![] };
+            Search { tracker, measured: &starts, partial, pointers: HashMap::new(), open: vec![] };
         // Inner fields come after those that contain them, and replace them.
         for &FieldRange { field, address, size } in ranges {
             for (_, block) in search.unmeasured(address, size, Place::Inside) {
@@ -141,8 +145,8 @@ struct Search<'s> {
     tracker: &'s dyn Tracker,
     /// The starts of the measured blocks.
     measured: &'s HashSet<usize>,
-    /// The words that a field has only a part of.
-    padded: HashSet<usize>,
+    /// The words that a field has only a part of, sorted.
+    partial: Vec<usize>,
     pointers: HashMap<usize, Pointer>,
     /// The blocks that were found and whose words are still to be read.
     open: Vec<Unmeasured>,
@@ -156,7 +160,7 @@ impl Search<'_> {
         let words = (address.next_multiple_of(WORD)..)
             .step_by(WORD)
             .take_while(|word| word + WORD <= end)
-            .filter(|word| !self.padded.contains(word));
+            .filter(|word| self.partial.binary_search(word).is_err());
         let found = words.filter_map(|word| {
             let claim = Claim { address: word_at(word), size: None, place: pointed };
             let block = self.tracker.look_up(claim).block?;

@@ -1,6 +1,6 @@
-//! The way from a root to each block, as far as it counts, in a byte.
+//! A byte for each block: whether it was reached, and the evidence for its path from a root.
 
-/// The evidence for the way from a root to a block, the best first.
+/// The evidence for the path from a root to a block, the best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::ownership) enum Rank {
     /// Through typed fields.
@@ -14,9 +14,9 @@ pub(in crate::ownership) enum Rank {
     Unrooted,
 }
 
-/// The ways to all blocks.
+/// The paths to all blocks.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct PathFlags {
     /// By block: [`REACHED`], [`BELOW_STACK`] and [`RENEWED`], and the rank from [`RANK`] on.
     of: Vec<u8>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Ways {
 /// The block was reached.
 const REACHED: u8 = 1;
 
-/// The way begins at a stack or a register.
+/// The path begins at a stack or a register.
 const BELOW_STACK: u8 = 1 << 1;
 
 /// The block got its layout only after its pointers had been followed without one.
@@ -33,8 +33,8 @@ const RENEWED: u8 = 1 << 2;
 /// The place of the rank in the byte.
 const RANK: u32 = 3;
 
-impl Ways {
-    /// Makes the ways to this many blocks, of which none is reached.
+impl PathFlags {
+    /// Makes the paths to this many blocks, of which none is reached.
     pub(super) fn new(blocks: usize) -> Self {
         Self { of: vec![0; blocks] }
     }
@@ -55,7 +55,8 @@ impl Ways {
         self.has(block, REACHED)
     }
 
-    /// Returns whether the way to a block begins at a stack or a register. That of a root does not.
+    /// Returns whether the path to a block begins at a stack or a register. That of a root does
+    /// not.
     pub(super) fn is_below_stack(&self, node: u32) -> bool {
         self.has(node, BELOW_STACK)
     }
@@ -65,7 +66,7 @@ impl Ways {
         self.has(node, RENEWED)
     }
 
-    /// Returns the evidence for the way to a block; `None` if the node is not a block.
+    /// Returns the evidence for the path to a block; `None` if the node is not a block.
     pub(super) fn rank(&self, node: u32) -> Option<Rank> {
         let of = self.of.get(node as usize)?;
         let ranks = [Rank::Typed, Rank::Words, Rank::LibraryStackWords, Rank::Unrooted];
