@@ -39,6 +39,7 @@ pub use frames::{BlockType, Crates, Site, shorten, stack_as_read};
 pub use json::{write_explained_json, write_groups_json};
 pub use number::{commas, counted, percent};
 pub use options::ExplainOptions;
+pub(crate) use records::AddressPlace;
 pub use records::{
     Addresses, Class, DifferentModes, Digest, Filter, Grouping, ListId, Record, Section, SizeCount,
     Sizes, SortBy, StackId, Stacks, TextOptions, Totals, UNTRACKED, diff, digest, write_text,

@@ -11,6 +11,7 @@ pub(crate) mod diff;
 pub(crate) mod order;
 pub(crate) mod text;
 
+pub(crate) use addresses::AddressPlace;
 pub use addresses::Addresses;
 pub use class::{Class, UNTRACKED};
 pub use diff::{DifferentModes, diff};

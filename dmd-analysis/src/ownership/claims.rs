@@ -9,11 +9,12 @@ mod unused;
 
 use std::collections::VecDeque;
 
+use crate::analysis::AddressPlace;
 use crate::analysis::frames::Sites;
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::{Dump, StaticPlace};
 use crate::retention::NONE;
-use crate::retention::graph::node_list::{NodeList, Place};
+use crate::retention::graph::node_list::NodeList;
 
 use super::layout::words::Words;
 use super::layout::{Layout, Pointee};
@@ -126,7 +127,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             }
         }
         self.run();
-        self.follow_tagged(Place::default());
+        self.follow_tagged(AddressPlace::default());
         // Stale and excluded pointers hold what nothing else does.
         self.weakest = Strength::Excluded;
         let first = self.order.end();

@@ -94,7 +94,8 @@ impl TreeArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Builds the tree of a dump or a running program. Debug information is kept for the next one.
+    /// Builds the tree of a dump or a running program. Debug information is kept for the next one,
+    /// if there is one.
     fn tree(
         &self,
         input: &Path,

@@ -10,6 +10,14 @@ pub struct Addresses {
     last: u64,
 }
 
+/// A place in a list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AddressPlace {
+    byte: usize,
+    /// The address before.
+    before: u64,
+}
+
 /// The bit of a digit that another one follows.
 const MORE: u8 = 1 << 7;
 
@@ -22,22 +30,30 @@ impl Addresses {
 
     /// Returns the addresses in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
-        let mut bytes = self.bytes.iter();
-        let mut address = 0_u64;
-        std::iter::from_fn(move || {
-            let (mut number, mut shift) = (0, 0);
-            loop {
-                let digit = *bytes.next()?;
-                number |= u64::from(digit & !MORE) << shift;
-                shift += 7;
-                if digit & MORE == 0 {
-                    break;
-                }
+        let mut place = AddressPlace::default();
+        std::iter::from_fn(move || self.next(&mut place))
+    }
+
+    /// Returns the place behind the last address.
+    pub(crate) fn end(&self) -> AddressPlace {
+        AddressPlace { byte: self.bytes.len(), before: self.last }
+    }
+
+    /// Returns the address at a place, and moves the place behind it.
+    pub(crate) fn next(&self, place: &mut AddressPlace) -> Option<u64> {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let digit = *self.bytes.get(place.byte)?;
+            place.byte += 1;
+            number |= u64::from(digit & !MORE) << shift;
+            shift += 7;
+            if digit & MORE == 0 {
+                break;
             }
-            let distance = (number >> 1) ^ (number & 1).wrapping_neg();
-            address = address.wrapping_add(distance);
-            Some(address)
-        })
+        }
+        let distance = (number >> 1) ^ (number & 1).wrapping_neg();
+        place.before = place.before.wrapping_add(distance);
+        Some(place.before)
     }
 
     pub(crate) fn push(&mut self, address: u64) {

@@ -1,8 +1,8 @@
 //! Follows the pointers of what no root reaches, and words that only may be pointers.
 
+use crate::analysis::AddressPlace;
 use crate::retention::graph::Builder;
 use crate::retention::graph::cycles::loose_cycles;
-use crate::retention::graph::node_list::Place;
 use crate::retention::graph::nodes::{NodeSet, Numbering};
 
 use super::Claims;
@@ -15,7 +15,7 @@ const ADDRESS_BITS: u32 = 48;
 impl Claims<'_, '_, '_> {
     /// Follows tagged words to the blocks that nothing else reaches. Begins at this place in the
     /// order of blocks.
-    pub(super) fn follow_tagged(&mut self, first: Place) {
+    pub(super) fn follow_tagged(&mut self, first: AddressPlace) {
         let mut place = first;
         while let Some(block) = self.order.next(&mut place) {
             for to in self.tagged(block) {

@@ -1,8 +1,8 @@
 //! Cycles of strong pointers: each hangs on the pointer by which it was reached.
 
+use crate::analysis::AddressPlace;
 use crate::ownership::claims::{Claims, Edge};
 use crate::retention::graph::Graph;
-use crate::retention::graph::node_list::Place;
 use crate::retention::graph::nodes::{NodeSet, Numbering};
 
 use super::strongest::{Claim, Strongest};
@@ -23,7 +23,7 @@ pub(super) fn hang(strongest: &mut Strongest, claims: &mut Claims<'_, '_, '_>, r
     drop(edges);
     let mut marked = vec![false; left.len()];
     let mut hung = Vec::new();
-    let mut place = Place::default();
+    let mut place = AddressPlace::default();
     while let Some(block) = claims.order.next(&mut place) {
         let Some(number) = left.get(block).filter(|&number| !marked[number as usize]) else {
             continue;

@@ -1,35 +1,19 @@
-//! Lists of nodes that are read from the beginning to the end. Each node is stored as its distance
-//! from the one before: most are neighbours, and take a byte or two.
+//! Lists of nodes that are read from the beginning to the end, packed as addresses are: most nodes
+//! are neighbours of the one before, and take a byte or two.
+
+use crate::analysis::{AddressPlace, Addresses};
 
 /// A list of nodes.
 #[derive(Debug, Default)]
 pub(crate) struct NodeList {
-    /// The distances, zigzag and in base 128 with the lowest digits first. All digits but a
-    /// number's last have the highest bit.
-    digits: Vec<u8>,
-    last: u32,
+    nodes: Addresses,
     len: usize,
-}
-
-/// A place in a list.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
-    digit: usize,
-    /// The node before.
-    last: u32,
 }
 
 impl NodeList {
     /// Adds a node at the end.
     pub(crate) fn push(&mut self, node: u32) {
-        let distance = i64::from(node) - i64::from(self.last);
-        let mut rest = ((distance << 1) ^ (distance >> 63)).cast_unsigned();
-        while rest > 0x7f {
-            self.digits.push(low_digit(rest) | 0x80);
-            rest >>= 7;
-        }
-        self.digits.push(low_digit(rest));
-        self.last = node;
+        self.nodes.push(node.into());
         self.len += 1;
     }
 
@@ -40,31 +24,20 @@ impl NodeList {
 
     /// Returns the nodes in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        let mut place = Place::default();
+        let mut place = AddressPlace::default();
         std::iter::from_fn(move || self.next(&mut place))
     }
 
     /// Returns the place behind the last node.
-    pub(crate) fn end(&self) -> Place {
-        Place { digit: self.digits.len(), last: self.last }
+    pub(crate) fn end(&self) -> AddressPlace {
+        self.nodes.end()
     }
 
     /// Returns the node at a place, and moves the place behind it.
-    pub(crate) fn next(&self, place: &mut Place) -> Option<u32> {
-        let (mut number, mut shift) = (0_u64, 0);
-        loop {
-            let digit = *self.digits.get(place.digit)?;
-            place.digit += 1;
-            number |= u64::from(digit & 0x7f) << shift;
-            shift += 7;
-            if digit & 0x80 == 0 {
-                break;
-            }
-        }
-        let distance = (number >> 1).cast_signed() ^ -(number & 1).cast_signed();
-        // The distance of two nodes, so the sum is a node.
-        place.last = u32::try_from(i64::from(place.last) + distance).unwrap_or(u32::MAX);
-        Some(place.last)
+    pub(crate) fn next(&self, place: &mut AddressPlace) -> Option<u32> {
+        let node = self.nodes.next(place)?;
+        // Only nodes were added.
+        Some(u32::try_from(node).unwrap_or(u32::MAX))
     }
 }
 
@@ -74,11 +47,6 @@ impl FromIterator<u32> for NodeList {
         nodes.into_iter().for_each(|node| list.push(node));
         list
     }
-}
-
-/// Returns the lowest digit of a number in base 128.
-fn low_digit(number: u64) -> u8 {
-    number.to_le_bytes()[0] & 0x7f
 }
 
 #[cfg(test)]
