@@ -24,7 +24,7 @@ use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
     AroundBegin, AtBegin, Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks,
-    ExpectedSizes, FieldCache, Found, Position, Recorder, Words, Wrong,
+    ExpectedSizes, FieldCache, Found, Position, QuickAnswer, Recorder, Words, Wrong,
 };
 use memreport::Field;
 
@@ -152,10 +152,11 @@ impl ClaimBuffer {
         let quick = starts.and_then(|starts| starts.quick(region));
         let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
         let (mut done, mut claims, mut bytes_of_claims) = (0, 0, 0);
+        let has_gaps = !self.has_every_block && self.starts.is_complete();
         for block in blocks {
             let Some(place) = places.get(claims) else { break };
             let start = sys::untagged(block.start.get().addr());
-            let known = quick.and_then(|quick| quick.usable(start, expected, block));
+            let answer = quick.and_then(|quick| quick.answer(start, expected, block, has_gaps));
             let claimant = Claimant { reporter, field: block.field.get() };
             let field = claimants::address(claimant.field);
             if field != last {
@@ -163,12 +164,14 @@ impl ClaimBuffer {
                 let Some(other) = id.and_then(ClaimantBits::of) else { break };
                 (last, bits) = (field, other);
             }
-            let (short, bytes) = match known {
-                Some(usable) => {
-                    (ShortClaim::of_small(start, block.size.get(), usable, bits), usable)
+            let (short, QuickAnswer { is_claim, bytes }) = match answer {
+                Some(answer) => {
+                    (ShortClaim::of_small(start, block.size.get(), answer.bytes, bits), answer)
                 }
                 None => match self.other_block(start, (region, starts), (expected, block), bits) {
-                    OtherBlock::Short(short, usable) => (short, usable),
+                    OtherBlock::Short(short, bytes) => {
+                        (short, QuickAnswer { is_claim: true, bytes })
+                    }
                     OtherBlock::Missing(bytes) => {
                         counted.computed += bytes;
                         done += 1;
@@ -177,9 +180,11 @@ impl ClaimBuffer {
                     OtherBlock::Slow => break,
                 },
             };
+            // What is stored for a block that is not claimed is overwritten.
             short.store(place);
-            (done, claims) = (done + 1, claims + 1);
-            bytes_of_claims += bytes;
+            (done, claims) = (done + 1, claims + usize::from(is_claim));
+            bytes_of_claims += if is_claim { bytes } else { 0 };
+            counted.computed += if is_claim { 0 } else { bytes };
         }
         self.packed.take_places(claims);
         counted.blocks += claims;
@@ -320,6 +325,9 @@ impl Recorder for ClaimBuffer {
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
         self.starts.prefetch(blocks.next);
+        if blocks.reads_headers() && !blocks.arrived.is_empty() {
+            self.starts.prefetch_queries(&blocks);
+        }
         let mut rest = blocks.blocks;
         let mut counted = CountedBlocks::default();
         loop {

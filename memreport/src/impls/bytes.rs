@@ -27,10 +27,14 @@ impl MallocSizeOf for Bytes {
     #[inline]
     fn prefetch(&self, ahead: Lookahead<'_>) {
         if !is_whole_block(self) {
-            ahead.words(words_of(self));
-            // The block with the number of owners.
-            let start = self.as_ptr().addr();
-            words_of(self).filter(|word| *word != start).for_each(|word| ahead.address(word));
+            let (start, length) = (self.as_ptr().addr(), self.len());
+            let pointers = words_of(self).filter(|word| *word != length);
+            ahead.words(pointers.clone());
+            // The block with the number of owners. It may lie in two lines.
+            pointers.filter(|word| *word != start).for_each(|word| {
+                ahead.address(word);
+                ahead.address(word.wrapping_add(2 * size_of::<usize>()));
+            });
         }
     }
 }

@@ -90,7 +90,7 @@ impl Lookahead<'_> {
 /// Returns the address before a block, where allocators keep its size. The start of the block is
 /// mostly in the same line.
 #[inline]
-fn header(start: *const u8) -> *const u8 {
+pub(crate) fn header(start: *const u8) -> *const u8 {
     start.wrapping_sub(size_of::<[usize; 2]>())
 }
 

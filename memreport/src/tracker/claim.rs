@@ -85,6 +85,12 @@ impl Otherwise {
         }
     }
 
+    /// Returns whether the allocator reports the usable bytes, and the alignment is not large.
+    #[inline(always)]
+    pub(crate) fn is_queried(self) -> bool {
+        matches!(self, Self::Queried(_))
+    }
+
     /// Returns whether blocks of this kind have a known size and no large alignment.
     #[inline(always)]
     pub(crate) fn is_usual(self) -> bool {
@@ -144,12 +150,17 @@ pub struct ExpectedBlocks<'b> {
     pub blocks: &'b [ExpectedBlock],
     /// Blocks of a later call. The tracker prefetches their words.
     pub next: &'b [ExpectedBlock],
+    /// The `next` blocks of the last call, whose words have arrived. The tracker prefetches for the
+    /// size queries of those that are not in the table.
+    pub arrived: &'b [ExpectedBlock],
     /// Called for each block that the quick look-up cannot decide, when all before it are recorded.
     pub missed: &'b dyn Fn(&ExpectedBlock),
     /// The size query of the program's allocator.
     pub(crate) usable_size: unsafe fn(*const u8, Layout) -> usize,
     /// The size classes of that allocator.
     pub(crate) classes: &'b SizeClasses,
+    /// True if that query reads the word before a block.
+    pub(crate) reads_headers: bool,
 }
 
 impl core::fmt::Debug for ExpectedBlocks<'_> {
@@ -175,6 +186,16 @@ impl ExpectedBlocks<'_> {
         }
         counted
     }
+}
+
+/// The answer for an expected block, without a look-up and without a size query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuickAnswer {
+    /// True if the block is claimed. Otherwise an incomplete table does not have it, and its bytes
+    /// are computed.
+    pub is_claim: bool,
+    /// The usable bytes of a claimed block, or the computed ones.
+    pub bytes: usize,
 }
 
 /// The block that started at an address when a collection began, as far as that is known without a

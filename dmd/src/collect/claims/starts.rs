@@ -4,7 +4,9 @@
 //! A claim of such a block needs no look-up. The copy takes an eighth of the table or less, so more
 //! of it stays in the cache.
 
-use memreport::__private::{AroundBegin, AtBegin, ExpectedBlock, ExpectedBlocks, prefetch};
+use memreport::__private::{
+    AroundBegin, AtBegin, ExpectedBlock, ExpectedBlocks, QuickAnswer, prefetch,
+};
 
 use super::packed::Region;
 use crate::mem::pages::PageList;
@@ -16,6 +18,9 @@ const MAX_REGIONS: usize = 64;
 
 /// The unit of usable sizes.
 const UNIT: usize = 16;
+
+/// The bytes of a page, as a power of two: more than those of all blocks whose size has a code.
+const PAGE_BITS: u32 = 12;
 
 /// The code of an address at which no block started.
 const NO_BLOCK: u8 = 0;
@@ -48,6 +53,8 @@ struct OtherBlock {
 struct RegionStarts {
     region: Region,
     bytes: PageList<u8>,
+    /// The greatest code of the blocks that start in a page, by page.
+    greatest: PageList<u8>,
 }
 
 /// The blocks of a region, for many questions.
@@ -55,6 +62,7 @@ struct RegionStarts {
 pub(crate) struct StartsOfRegion<'s> {
     codes: Codes,
     bytes: &'s [u8],
+    greatest: &'s [u8],
 }
 
 /// The code of usable sizes in a byte.
@@ -70,7 +78,7 @@ impl Codes {
     /// Returns the index of the byte for a block, in its region.
     #[inline(always)]
     fn index(self, start: usize) -> usize {
-        (start & (Region::BYTES - 1)) >> self.align_bits
+        within(start) >> self.align_bits
     }
 
     #[inline]
@@ -90,6 +98,12 @@ impl Codes {
             code => AtBegin::Usable((usize::from(code) - 1) * UNIT + self.rest),
         }
     }
+}
+
+/// Returns the offset of an address in its region.
+#[inline(always)]
+fn within(address: usize) -> usize {
+    address & (Region::BYTES - 1)
 }
 
 impl Starts {
@@ -114,9 +128,8 @@ impl Starts {
             return self.set_incomplete();
         }
         let code = self.codes.code(usable);
-        let bytes = self.regions[self.last].as_mut().map(|found| found.bytes.as_mut_slice());
-        if let Some(byte) = bytes.and_then(|bytes| bytes.get_mut(self.codes.index(start))) {
-            *byte = code;
+        if let Some(found) = &mut self.regions[self.last] {
+            found.set(self.codes.index(start), within(start) >> PAGE_BITS, code);
         }
         let other = OtherBlock { start, end: start.saturating_add(usable) };
         if code == OTHER_SIZE && !self.others.push(other) {
@@ -129,6 +142,11 @@ impl Starts {
         self.is_incomplete = true;
     }
 
+    /// Returns whether all blocks are here that the table has.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.is_incomplete
+    }
+
     /// Makes a region the last one. Returns `false` if there is no place or no memory for it.
     #[cold]
     fn find_or_add(&mut self, region: Region) -> bool {
@@ -137,8 +155,9 @@ impl Starts {
         let Some(index) = self.regions.iter().position(is_it) else { return false };
         if self.regions[index].is_none() {
             let bytes = PageList::sparse_zeros(Region::BYTES >> self.codes.align_bits);
-            let Some(bytes) = bytes else { return false };
-            self.regions[index] = Some(RegionStarts { region, bytes });
+            let greatest = PageList::sparse_zeros(Region::BYTES >> PAGE_BITS);
+            let (Some(bytes), Some(greatest)) = (bytes, greatest) else { return false };
+            self.regions[index] = Some(RegionStarts { region, bytes, greatest });
         }
         self.last = index;
         true
@@ -149,22 +168,44 @@ impl Starts {
     pub(crate) fn of(&self, region: Region) -> Option<StartsOfRegion<'_>> {
         let mut regions = self.regions.iter().map_while(Option::as_ref);
         let found = regions.find(|found| found.region == region)?;
-        Some(StartsOfRegion { codes: self.codes, bytes: found.bytes.as_slice() })
+        let (bytes, greatest) = (found.bytes.as_slice(), found.greatest.as_slice());
+        Some(StartsOfRegion { codes: self.codes, bytes, greatest })
     }
 
     /// Prefetches for these blocks.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, mut blocks: &[ExpectedBlock]) {
-        let start = |block: &ExpectedBlock| sys::untagged(block.start.get().addr());
-        while let Some(first) = blocks.first() {
-            let region = Region::of(start(first));
-            let found = self.of(region);
-            // Mostly all of them.
-            let is_other = |block| Region::of(start(block)) != region;
-            let count = blocks.iter().position(is_other).unwrap_or(blocks.len());
+    pub(crate) fn prefetch(&self, blocks: &[ExpectedBlock]) {
+        self.each_region(blocks, |found, blocks| {
             if let Some(found) = found {
-                blocks[..count].iter().for_each(|block| prefetch(found.address(start(block))));
+                blocks.iter().for_each(|block| prefetch(found.address(start_of(block))));
             }
+        });
+    }
+
+    /// Prefetches for the size queries of those arrived blocks that are not here.
+    #[inline(never)]
+    pub(crate) fn prefetch_queries(&self, expected: &ExpectedBlocks<'_>) {
+        self.each_region(expected.arrived, |found, blocks| {
+            let at_begin =
+                |block| found.map_or(AtBegin::NoBlock, |found| found.at(start_of(block)));
+            let missing = blocks.iter().filter(|block| at_begin(block) == AtBegin::NoBlock);
+            missing.for_each(|block| expected.prefetch_query(block));
+        });
+    }
+
+    /// Calls `each` with consecutive blocks of one region.
+    #[inline(always)]
+    fn each_region<'e>(
+        &self,
+        mut blocks: &'e [ExpectedBlock],
+        each: impl Fn(Option<StartsOfRegion<'_>>, &'e [ExpectedBlock]),
+    ) {
+        while let Some(first) = blocks.first() {
+            let region = Region::of(start_of(first));
+            // Mostly all of them.
+            let is_other = |block| Region::of(start_of(block)) != region;
+            let count = blocks.iter().position(is_other).unwrap_or(blocks.len());
+            each(self.of(region), &blocks[..count]);
             blocks = &blocks[count..];
         }
     }
@@ -219,6 +260,25 @@ impl Starts {
     }
 }
 
+/// Returns the address of an expected block.
+#[inline(always)]
+fn start_of(block: &ExpectedBlock) -> usize {
+    sys::untagged(block.start.get().addr())
+}
+
+impl RegionStarts {
+    /// Sets the code of a block, by its index and its page.
+    #[inline]
+    fn set(&mut self, index: usize, page: usize, code: u8) {
+        if let Some(byte) = self.bytes.as_mut_slice().get_mut(index) {
+            *byte = code;
+        }
+        if let Some(greatest) = self.greatest.as_mut_slice().get_mut(page) {
+            *greatest = code.max(*greatest);
+        }
+    }
+}
+
 /// The blocks of a region whose starts are multiples of 16, for quick questions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuickStarts<'s> {
@@ -230,23 +290,24 @@ pub(crate) struct QuickStarts<'s> {
 }
 
 impl QuickStarts<'_> {
-    /// Returns the usable bytes of an expected block, if it is in the region, and they follow from
+    /// Returns the answer for an expected block, if it is in the region, and the answer follows from
     /// the block that started at its address.
     #[inline(always)]
-    pub(crate) fn usable(
+    pub(crate) fn answer(
         self,
         start: usize,
         expected: &ExpectedBlocks<'_>,
         block: &ExpectedBlock,
-    ) -> Option<usize> {
+        has_gaps: bool,
+    ) -> Option<QuickAnswer> {
         // The bits of an address in which all starts of the region are equal.
         const EQUAL: usize = !(Region::BYTES - UNIT);
         if (start ^ self.first) & EQUAL != 0 {
             return None;
         }
-        let code = self.codes[(start & (Region::BYTES - 1)) / UNIT];
+        let code = self.codes[within(start) / UNIT];
         let usable = (usize::from(code) * UNIT).wrapping_add(self.rest);
-        expected.has_still(block, code, usable).then_some(usable)
+        expected.quick_answer(block, (code, usable), has_gaps)
     }
 }
 
@@ -269,7 +330,10 @@ impl<'s> StartsOfRegion<'s> {
     /// near that its size may be known.
     fn nearest(self, address: usize) -> Option<(usize, AtBegin)> {
         let index = self.codes.index(address);
-        let reach = (usize::from(OTHER_SIZE) * UNIT) >> self.codes.align_bits;
+        let page = within(address) >> PAGE_BITS;
+        // Mostly no block of this page and the one before is large, and often there is none.
+        let greatest = self.greatest.get(page.saturating_sub(1)..=page)?.iter().max()?;
+        let reach = (usize::from(*greatest) * UNIT) >> self.codes.align_bits;
         let first = (index + 1).saturating_sub(reach);
         let found = last_block(self.bytes.get(first..=index)?)?;
         let back = (index - first - found) << self.codes.align_bits;
@@ -363,6 +427,8 @@ mod tests {
             (0x3000 + 5000, AroundBegin::NoBlock),
             (0x9000 + 5000, AroundBegin::Start(0x9000)),
             (0x9000 + (1 << 30), AroundBegin::NoBlock),
+            // No block starts in this page or the one before.
+            (0x6000, AroundBegin::NoBlock),
         ] {
             assert_eq!(starts.around(address), expected, "{address:x}");
         }

@@ -19,11 +19,14 @@ use core::ptr::{null, without_provenance};
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
+use crate::measure::lookahead::{fetch, header};
 use crate::tracker::Tracker;
 use crate::tracker::claim::{
-    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place, Wrong,
+    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place,
+    QuickAnswer, Wrong,
 };
 use crate::tracker::recorder::Claimant;
+use crate::tracker::size_classes::UNIT;
 
 /// The number of blocks in a batch, which is looked up by one call.
 const BATCH: usize = 16;
@@ -146,12 +149,14 @@ impl Ops<'_> {
     fn look_up_prefetched(&self, pending: &Pending) {
         let Pending { blocks, next, prefetched, .. } = pending;
         let next = next.get();
-        let newest = &blocks[(next + RING - BATCH) % RING..][..BATCH];
+        let batch_before = |blocks_back| &blocks[(next + RING - blocks_back) % RING..][..BATCH];
+        let newest = batch_before(BATCH);
+        let arrived = if prefetched.get() == 0 { &[] } else { batch_before(2 * BATCH) };
         if prefetched.get() < RING - BATCH {
             prefetched.set(prefetched.get() + BATCH);
-            self.look_up_blocks(&[], newest);
+            self.look_up_blocks(&[], [arrived, newest]);
         } else {
-            self.look_up_blocks(&blocks[next..][..BATCH], newest);
+            self.look_up_blocks(&blocks[next..][..BATCH], [arrived, newest]);
         }
     }
 
@@ -173,16 +178,16 @@ impl Ops<'_> {
         let newest = &blocks[begin..end];
         if prefetched == 0 && newest.len() <= FEW {
             return match self.collection.recorder {
-                Some(_) => self.look_up_blocks(newest, &[]),
+                Some(_) => self.look_up_blocks(newest, [&[], &[]]),
                 None => newest.iter().for_each(|block| self.look_up_one(block)),
             };
         }
-        self.look_up_blocks(&[], newest);
+        self.look_up_blocks(&[], [&[], newest]);
         for before in (0..prefetched).step_by(BATCH).rev() {
             let first = (begin + RING - BATCH - before) % RING;
-            self.look_up_blocks(&blocks[first..][..BATCH], &[]);
+            self.look_up_blocks(&blocks[first..][..BATCH], [&[], &[]]);
         }
-        self.look_up_blocks(newest, &[]);
+        self.look_up_blocks(newest, [&[], &[]]);
     }
 
     /// Looks up a block at once.
@@ -194,12 +199,18 @@ impl Ops<'_> {
         }
     }
 
-    fn look_up_blocks(&self, blocks: &[ExpectedBlock], next: &[ExpectedBlock]) {
+    fn look_up_blocks(&self, blocks: &[ExpectedBlock], [arrived, next]: [&[ExpectedBlock]; 2]) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         let missed = |block: &ExpectedBlock| self.look_up_missed(block);
-        let usable_size = self.collection.usable_size;
-        let classes = self.collection.classes;
-        let batch = ExpectedBlocks { blocks, next, missed: &missed, usable_size, classes };
+        let batch = ExpectedBlocks {
+            blocks,
+            next,
+            arrived,
+            missed: &missed,
+            usable_size: self.collection.usable_size,
+            classes: self.collection.classes,
+            reads_headers: self.collection.reads_headers,
+        };
         let counted = match self.collection.recorder {
             None => tracker.expected_blocks(batch),
             Some(recorder) => recorder.claimed_expected(batch, self.collection.reporter.get()),
@@ -254,13 +265,49 @@ impl Ops<'_> {
 }
 
 impl ExpectedBlocks<'_> {
-    /// Returns whether one of the blocks has surely as many usable bytes as the block at its
-    /// address had when the collection began: only if blocks of this size have so many. Another one
-    /// may have been freed there since. `code` is `usable / 16 + 1`, or 0 or 255 for no size.
+    /// Returns whether the size query reads the word before a block.
+    #[must_use]
+    pub fn reads_headers(&self) -> bool {
+        self.reads_headers
+    }
+
+    /// Prefetches for the size query of one of the blocks, if its owner vouches for it.
+    #[inline(always)]
+    pub fn prefetch_query(&self, block: &ExpectedBlock) {
+        if block.otherwise.get().alignment().is_some() {
+            fetch(header(block.start.get()));
+        }
+    }
+
+    /// Returns the answer for one of the blocks, if it follows from the block that was at its
+    /// address when the collection began: `code` is that one's `usable` bytes / 16 + 1, 0 if there
+    /// was none, or 255 if they are not known. With `has_gaps`, a block may be from before tracking.
+    ///
+    /// The usable bytes are the same only if blocks of this size have so many. Another block may
+    /// have been freed there since.
     #[inline(always)]
     #[must_use]
-    pub fn has_still(&self, block: &ExpectedBlock, code: u8, usable: usize) -> bool {
-        block.otherwise.get().is_usual() && self.classes.has(code, usable, block.size.get())
+    pub fn quick_answer(
+        &self,
+        block: &ExpectedBlock,
+        (code, usable): (u8, usize),
+        has_gaps: bool,
+    ) -> Option<QuickAnswer> {
+        let (size, otherwise) = (block.size.get(), block.otherwise.get());
+        if !otherwise.is_usual() {
+            return None;
+        }
+        let class = self.classes.code(size);
+        // No branch for each: whether the table has a block is hard to predict.
+        let is_missing = has_gaps & (code == 0);
+        let is_claim = (class == code) | (is_missing & otherwise.is_queried());
+        let is_computed = is_missing & (otherwise == Otherwise::Supposed);
+        if (class != 0) & (is_claim | is_computed) {
+            let of_class = (usize::from(class) - 1) * UNIT;
+            return Some(QuickAnswer { is_claim, bytes: if is_claim { of_class } else { size } });
+        }
+        let has_still = self.classes.has(code, usable, size);
+        has_still.then_some(QuickAnswer { is_claim: true, bytes: usable })
     }
 
     /// Returns the bytes to compute for one of the blocks, of which an incomplete table had none at

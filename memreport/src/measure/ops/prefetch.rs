@@ -172,8 +172,9 @@ impl Ops<'_> {
             SizeSource::Allocator(_) | SizeSource::Function(_) => None,
             SizeSource::Table(table) => Some(table),
         };
-        let reads_headers = self.collection.reads_headers;
         let knows_blocks = self.collection.knows_blocks;
+        // A recorder prefetches headers itself, when it knows which blocks the table lacks.
+        let reads_headers = self.collection.reads_headers && knows_blocks.is_none();
         Some(Lookahead { table, reads_headers, knows_blocks, defers_pointees: false })
     }
 }

@@ -8,6 +8,7 @@ use crate::measure::ops::{Collection, measure_with};
 use crate::tracker::claim::{Block, CountedBlocks};
 use crate::tracker::findings::Recording;
 use crate::tracker::recorder::{Position, Recorder};
+use crate::tracker::size_classes::SizeClasses;
 
 /// A tracker of blocks with 8 bytes at each multiple of 8. The quick look-up finds the blocks
 /// at multiples of 16.
@@ -56,6 +57,8 @@ impl Tracker for Eights {
 
     fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
         let mut prefetched = self.prefetched.lock().expect("nothing panics");
+        let arrived: Vec<_> = blocks.arrived.iter().map(|block| block.start.get().addr()).collect();
+        assert!(prefetched.ends_with(&arrived), "prefetched in the call before");
         prefetched.extend(blocks.next.iter().map(|block| block.start.get().addr()));
         for (block, start) in blocks.blocks.iter().zip(prefetched.drain(..blocks.blocks.len())) {
             assert_eq!(block.start.get().addr(), start, "prefetched before, and in order");
@@ -183,4 +186,49 @@ fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(borrow)).unwrap_err();
     });
     assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 1, 28));
+}
+
+#[test]
+fn the_answer_follows_from_the_block_that_was_there_or_from_the_size_class() {
+    let claim = |bytes| Some(QuickAnswer { is_claim: true, bytes });
+    let computed = |bytes| Some(QuickAnswer { is_claim: false, bytes });
+    let queried = Otherwise::query(Layout::new::<u64>());
+    let classes = SizeClasses::new(|size| Some(size.next_multiple_of(64)));
+    let (header, none) = (SizeClasses::OF_HEADER, SizeClasses::NONE);
+    // The bytes of a block that was at the address of one of 100, whether the table has gaps, and
+    // the answers with size classes and with headers.
+    for (otherwise, was_there, has_gaps, of_classes, of_header) in [
+        (queried, Some(128), false, claim(128), claim(128)),
+        (queried, Some(128), true, claim(128), claim(128)),
+        (queried, Some(192), true, None, None),
+        (queried, None, false, None, None),
+        (queried, None, true, claim(128), None),
+        (Otherwise::Supposed, Some(128), true, claim(128), claim(128)),
+        (Otherwise::Supposed, Some(192), true, None, None),
+        (Otherwise::Supposed, None, false, None, None),
+        (Otherwise::Supposed, None, true, computed(100), None),
+        (Otherwise::Computed, Some(128), true, claim(128), claim(128)),
+        (Otherwise::Computed, None, true, None, None),
+        (Otherwise::query(Layout::from_size_align(100, 64).unwrap()), Some(128), true, None, None),
+        (Otherwise::Unsized, Some(128), true, None, None),
+        (Otherwise::Answered, Some(128), true, None, None),
+    ] {
+        let block = ExpectedBlock::new(at(16), 100);
+        block.otherwise.set(otherwise);
+        for (classes, expected) in [(&classes, of_classes), (&header, of_header), (&none, None)] {
+            let blocks = ExpectedBlocks {
+                blocks: &[],
+                next: &[],
+                arrived: &[],
+                missed: &|_| unreachable!("nothing is looked up"),
+                usable_size: |_, _| unreachable!("nothing is queried"),
+                classes,
+                reads_headers: false,
+            };
+            let usable = was_there.unwrap_or(0);
+            let code = was_there.map_or(0, |usable| u8::try_from(usable / 16 + 1).unwrap());
+            let answer = blocks.quick_answer(&block, (code, usable), has_gaps);
+            assert_eq!(answer, expected, "{otherwise:?} {was_there:?} {has_gaps}");
+        }
+    }
 }
