@@ -138,9 +138,10 @@ impl ClaimBuffer {
     }
 
     /// Counts blocks up to the first one that needs the slow way, and returns how many. Each is
-    /// claimed in one word; or the table has gaps, and it was not there.
+    /// claimed in one word; or the table has gaps, and it was not there. With `HAS_GAPS`, a block
+    /// that is not in the copy is from before tracking, if its size tells.
     #[inline(always)]
-    fn claim_quickly(
+    fn claim_quickly<const HAS_GAPS: bool>(
         &self,
         expected: &ExpectedBlocks<'_>,
         blocks: &[ExpectedBlock],
@@ -152,11 +153,10 @@ impl ClaimBuffer {
         let quick = starts.and_then(|starts| starts.quick(region));
         let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
         let (mut done, mut claims, mut bytes_of_claims) = (0, 0, 0);
-        let has_gaps = !self.has_every_block && self.starts.is_complete();
         for block in blocks {
             let Some(place) = places.get(claims) else { break };
             let start = sys::untagged(block.start.get().addr());
-            let answer = quick.and_then(|quick| quick.answer(start, expected, block, has_gaps));
+            let answer = quick.and_then(|quick| quick.answer(start, expected, block, HAS_GAPS));
             let claimant = Claimant { reporter, field: block.field.get() };
             let field = claimants::address(claimant.field);
             if field != last {
@@ -328,10 +328,15 @@ impl Recorder for ClaimBuffer {
         if blocks.reads_headers() && !blocks.arrived.is_empty() {
             self.starts.prefetch_queries(&blocks);
         }
+        let has_gaps = !self.has_every_block && self.starts.is_complete();
         let mut rest = blocks.blocks;
         let mut counted = CountedBlocks::default();
         loop {
-            let quick = self.claim_quickly(&blocks, rest, reporter, &mut counted);
+            let quick = if has_gaps {
+                self.claim_quickly::<true>(&blocks, rest, reporter, &mut counted)
+            } else {
+                self.claim_quickly::<false>(&blocks, rest, reporter, &mut counted)
+            };
             let Some((slow, after)) = rest[quick..].split_first() else { return counted };
             rest = after;
             let claimant = Claimant { reporter, field: slow.field.get() };

@@ -297,14 +297,16 @@ impl ExpectedBlocks<'_> {
         if !otherwise.is_usual() {
             return None;
         }
-        let class = self.classes.code(size);
-        // No branch for each: whether the table has a block is hard to predict.
-        let is_missing = has_gaps & (code == 0);
-        let is_claim = (class == code) | (is_missing & otherwise.is_queried());
-        let is_computed = is_missing & (otherwise == Otherwise::Supposed);
-        if (class != 0) & (is_claim | is_computed) {
-            let of_class = (usize::from(class) - 1) * UNIT;
-            return Some(QuickAnswer { is_claim, bytes: if is_claim { of_class } else { size } });
+        if has_gaps {
+            let class = self.classes.code(size);
+            // No branch for each: whether the table has a block is hard to predict.
+            let is_missing = code == 0;
+            let is_claim = (class == code) | (is_missing & otherwise.is_queried());
+            let is_computed = is_missing & (otherwise == Otherwise::Supposed);
+            if (class != 0) & (is_claim | is_computed) {
+                let bytes = if is_claim { (usize::from(class) - 1) * UNIT } else { size };
+                return Some(QuickAnswer { is_claim, bytes });
+            }
         }
         let has_still = self.classes.has(code, usable, size);
         has_still.then_some(QuickAnswer { is_claim: true, bytes: usable })
