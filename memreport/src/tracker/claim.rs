@@ -150,8 +150,8 @@ pub struct ExpectedBlocks<'b> {
     pub blocks: &'b [ExpectedBlock],
     /// Blocks of a later call. The tracker prefetches their words.
     pub next: &'b [ExpectedBlock],
-    /// The `next` blocks of the last call, whose words have arrived. The tracker prefetches for the
-    /// size queries of those that are not in the table.
+    /// The `next` blocks of the call before this one, whose words have arrived. The tracker
+    /// prefetches for the size queries of those that are not in the table.
     pub arrived: &'b [ExpectedBlock],
     /// Called for each block that the quick look-up cannot decide, when all before it are recorded.
     pub missed: &'b dyn Fn(&ExpectedBlock),

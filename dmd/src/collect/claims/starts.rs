@@ -290,8 +290,8 @@ pub(crate) struct QuickStarts<'s> {
 }
 
 impl QuickStarts<'_> {
-    /// Returns the answer for an expected block, if it is in the region, and the answer follows from
-    /// the block that started at its address.
+    /// Returns the answer for an expected block, if it is in the region, and that follows from the
+    /// block that started at its address.
     #[inline(always)]
     pub(crate) fn answer(
         self,

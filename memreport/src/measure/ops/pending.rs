@@ -149,9 +149,10 @@ impl Ops<'_> {
     fn look_up_prefetched(&self, pending: &Pending) {
         let Pending { blocks, next, prefetched, .. } = pending;
         let next = next.get();
-        let batch_before = |blocks_back| &blocks[(next + RING - blocks_back) % RING..][..BATCH];
-        let newest = batch_before(BATCH);
-        let arrived = if prefetched.get() == 0 { &[] } else { batch_before(2 * BATCH) };
+        let last_but =
+            |batches: usize| &blocks[(next + RING - (batches + 1) * BATCH) % RING..][..BATCH];
+        let newest = last_but(0);
+        let arrived = if prefetched.get() == 0 { &[] } else { last_but(1) };
         if prefetched.get() < RING - BATCH {
             prefetched.set(prefetched.get() + BATCH);
             self.look_up_blocks(&[], [arrived, newest]);
@@ -182,10 +183,12 @@ impl Ops<'_> {
                 None => newest.iter().for_each(|block| self.look_up_one(block)),
             };
         }
-        self.look_up_blocks(&[], [&[], newest]);
+        let full_batch = |before| &blocks[(begin + RING - BATCH - before) % RING..][..BATCH];
+        let last_full = if prefetched == 0 { &[] } else { full_batch(0) };
+        self.look_up_blocks(&[], [last_full, newest]);
+        self.look_up_blocks(&[], [newest, &[]]);
         for before in (0..prefetched).step_by(BATCH).rev() {
-            let first = (begin + RING - BATCH - before) % RING;
-            self.look_up_blocks(&blocks[first..][..BATCH], [&[], &[]]);
+            self.look_up_blocks(full_batch(before), [&[], &[]]);
         }
         self.look_up_blocks(newest, [&[], &[]]);
     }
