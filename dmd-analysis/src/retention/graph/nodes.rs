@@ -30,11 +30,11 @@ impl NodeSet {
         is_new
     }
 
-    /// Returns whether the set has a node.
+    /// Returns whether the set has a node. It has none from the limit on.
     #[inline]
     pub(crate) fn contains(&self, node: u32) -> bool {
         let (at, bit) = place(node);
-        self.words[at] & bit != 0
+        self.words.get(at).is_some_and(|word| word & bit != 0)
     }
 
     /// Returns the nodes in ascending order.
@@ -108,7 +108,7 @@ mod tests {
         assert!(set.iter().eq(nodes));
         let numbering = Numbering::new(set);
         assert_eq!((numbering.nodes(), numbering.len()), (nodes.to_vec(), nodes.len()));
-        assert_eq!(numbering.get(62), None);
+        assert_eq!([62, 319, 320].map(|node| numbering.get(node)), [None; 3]);
         for (node, number) in nodes.into_iter().zip(0..) {
             assert!(numbering.contains(node));
             assert_eq!((numbering.number(node), numbering.get(node)), (number, Some(number)));

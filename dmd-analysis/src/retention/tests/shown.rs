@@ -208,6 +208,21 @@ By the shortest path to each:
 }
 
 #[test]
+fn paths_end_at_roots_whatever_the_number_of_blocks() {
+    for blocks in 62..=66 {
+        let edges = (1..blocks - 1).map(|block| (0, block)).collect();
+        let dump = dump(blocks as usize, &edges, &[0].into());
+        let options = ExplainOptions::default();
+        let retention = Retention::new(&dump, &options).unwrap();
+        let why = retention.why_alive(&Target::Site("a.rs".into()), &PathOptions::default());
+        let why = why.unwrap();
+        assert_eq!(why.blocks, blocks.div_ceil(2) as usize, "every other block");
+        let shown: u64 = why.paths.iter().map(|path| path.blocks).sum();
+        assert_eq!(shown + why.blocks_by_other_paths, u64::from(blocks.div_ceil(2)));
+    }
+}
+
+#[test]
 fn targets_match_blocks() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
