@@ -7,8 +7,8 @@
 //! is never asked about an address that is no block's.
 //!
 //! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two
-//! words), `packed` (most claims in one word), `starts` (which need no look-up), this file, then
-//! `log` (all of them).
+//! words), `packed` (most claims in one word), `starts` (which need no look-up), `quick` (most
+//! blocks of a batch), this file, then `log` (all of them).
 //!
 //! Invariant: claims of one address keep the order in which they were made. The first claim of a
 //! block decides whether later ones are double reports.
@@ -17,6 +17,7 @@ pub(crate) mod claimants;
 pub(crate) mod words;
 mod packed;
 pub(crate) mod starts;
+mod quick;
 mod fields;
 mod log;
 
@@ -24,7 +25,7 @@ use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
     AroundBegin, AtBegin, Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks,
-    ExpectedSizes, FieldCache, Found, Position, QuickAnswer, Recorder, Words, Wrong,
+    ExpectedSizes, FieldCache, Found, Position, Recorder, Words, Wrong,
 };
 use memreport::Field;
 
@@ -56,16 +57,6 @@ pub(crate) fn claimed_address(claim: Claim, found: Found) -> Option<usize> {
 /// Returns the claimed block. A claim of an address inside a block is not a claim of that block.
 fn claimed_block(found: Found) -> Option<Block> {
     found.block.filter(|_| found.wrong != Some(Wrong::Interior))
-}
-
-/// A block whose size does not follow from the copy of the table.
-enum OtherBlock {
-    /// Its claim in one word, and its usable bytes.
-    Short(ShortClaim, usize),
-    /// The table had no block there when the collection began: these bytes are computed.
-    Missing(usize),
-    /// It needs the slow way.
-    Slow,
 }
 
 /// The claims of one collection, in the order in which they are made.
@@ -135,82 +126,6 @@ impl ClaimBuffer {
             skipped,
             roots: self.roots.into_inner(),
         }
-    }
-
-    /// Counts blocks up to the first one that needs the slow way, and returns how many. Each is
-    /// claimed in one word; or the table has gaps, and it was not there. With `HAS_GAPS`, a block
-    /// that is not in the copy is from before tracking, if its size tells.
-    #[inline(always)]
-    fn claim_quickly<const HAS_GAPS: bool>(
-        &self,
-        expected: &ExpectedBlocks<'_>,
-        blocks: &[ExpectedBlock],
-        reporter: u32,
-        counted: &mut CountedBlocks,
-    ) -> usize {
-        let (region, places) = self.packed.free_places(blocks.len());
-        let starts = self.starts.of(region);
-        let quick = starts.and_then(|starts| starts.quick(region));
-        let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
-        let (mut done, mut claims, mut bytes_of_claims) = (0, 0, 0);
-        for block in blocks {
-            let Some(place) = places.get(claims) else { break };
-            let start = sys::untagged(block.start.get().addr());
-            let answer = quick.and_then(|quick| quick.answer(start, expected, block, HAS_GAPS));
-            let claimant = Claimant { reporter, field: block.field.get() };
-            let field = claimants::address(claimant.field);
-            if field != last {
-                let id = self.claimants.id(claimant);
-                let Some(other) = id.and_then(ClaimantBits::of) else { break };
-                (last, bits) = (field, other);
-            }
-            let (short, QuickAnswer { is_claim, bytes }) = match answer {
-                Some(answer) => {
-                    (ShortClaim::of_small(start, block.size.get(), answer.bytes, bits), answer)
-                }
-                None => match self.other_block(start, (region, starts), (expected, block), bits) {
-                    OtherBlock::Short(short, bytes) => {
-                        (short, QuickAnswer { is_claim: true, bytes })
-                    }
-                    OtherBlock::Missing(bytes) => {
-                        counted.computed += bytes;
-                        done += 1;
-                        continue;
-                    }
-                    OtherBlock::Slow => break,
-                },
-            };
-            // What is stored for a block that is not claimed is overwritten.
-            short.store(place);
-            (done, claims) = (done + 1, claims + usize::from(is_claim));
-            bytes_of_claims += if is_claim { bytes } else { 0 };
-            counted.computed += if is_claim { 0 } else { bytes };
-        }
-        self.packed.take_places(claims);
-        counted.blocks += claims;
-        counted.bytes += bytes_of_claims;
-        done
-    }
-
-    /// Returns how a block is counted whose size does not follow from the copy.
-    // Not inlined: the quick way has its values in registers then.
-    #[inline(never)]
-    fn other_block(
-        &self,
-        start: usize,
-        (region, starts): (Region, Option<StartsOfRegion<'_>>),
-        (expected, block): (&ExpectedBlocks<'_>, &ExpectedBlock),
-        bits: ClaimantBits,
-    ) -> OtherBlock {
-        let is_here = Region::of(start) == region;
-        if is_here && let Some(sizes) = self.sizes_at(start, starts, expected, block) {
-            let short = ShortClaim::new(start, sizes, bits);
-            return short.map_or(OtherBlock::Slow, |short| OtherBlock::Short(short, sizes.usable));
-        }
-        // If blocks are missing in the copy, as sampled ones are, the table is asked.
-        let missing = expected.computed_if_missing(block);
-        let was_none = || !self.has_every_block && self.starts.at(start) == AtBegin::NoBlock;
-        missing.filter(|_| was_none()).map_or(OtherBlock::Slow, OtherBlock::Missing)
     }
 
     /// Returns the sizes of a block that can be claimed without a look-up in the table. `starts`

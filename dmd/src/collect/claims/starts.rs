@@ -4,9 +4,7 @@
 //! A claim of such a block needs no look-up. The copy takes an eighth of the table or less, so more
 //! of it stays in the cache.
 
-use memreport::__private::{
-    AroundBegin, AtBegin, ExpectedBlock, ExpectedBlocks, QuickAnswer, prefetch,
-};
+use memreport::__private::{AroundBegin, AtBegin, ExpectedBlock, ExpectedBlocks, prefetch};
 
 use super::packed::Region;
 use crate::mem::pages::PageList;
@@ -17,7 +15,7 @@ use crate::table::blocks::Granule;
 const MAX_REGIONS: usize = 64;
 
 /// The unit of usable sizes.
-const UNIT: usize = 16;
+pub(super) const UNIT: usize = 16;
 
 /// The bytes of a page, as a power of two: more than those of all blocks whose size has a code.
 const PAGE_BITS: u32 = 12;
@@ -60,18 +58,18 @@ struct RegionStarts {
 /// The blocks of a region, for many questions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StartsOfRegion<'s> {
-    codes: Codes,
-    bytes: &'s [u8],
+    pub(super) codes: Codes,
+    pub(super) bytes: &'s [u8],
     greatest: &'s [u8],
 }
 
 /// The code of usable sizes in a byte.
 #[derive(Clone, Copy, Debug)]
-struct Codes {
+pub(super) struct Codes {
     /// The bytes that starts are multiples of, as a power of two.
     align_bits: u32,
     /// The rest of nearly all usable sizes, divided by the unit: glibc's headers take 8 bytes.
-    rest: usize,
+    pub(super) rest: usize,
 }
 
 impl Codes {
@@ -102,7 +100,7 @@ impl Codes {
 
 /// Returns the offset of an address in its region.
 #[inline(always)]
-fn within(address: usize) -> usize {
+pub(super) fn within(address: usize) -> usize {
     address & (Region::BYTES - 1)
 }
 
@@ -279,47 +277,7 @@ impl RegionStarts {
     }
 }
 
-/// The blocks of a region whose starts are multiples of 16, for quick questions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QuickStarts<'s> {
-    codes: &'s [u8; Region::BYTES / UNIT],
-    /// The first address of the region.
-    first: usize,
-    /// To be added to a code's units, for usable bytes. Sums wrap around.
-    rest: usize,
-}
-
-impl QuickStarts<'_> {
-    /// Returns the answer for an expected block, if it is in the region, and that follows from the
-    /// block that started at its address.
-    #[inline(always)]
-    pub(crate) fn answer(
-        self,
-        start: usize,
-        expected: &ExpectedBlocks<'_>,
-        block: &ExpectedBlock,
-        has_gaps: bool,
-    ) -> Option<QuickAnswer> {
-        // The bits of an address in which all starts of the region are equal.
-        const EQUAL: usize = !(Region::BYTES - UNIT);
-        if (start ^ self.first) & EQUAL != 0 {
-            return None;
-        }
-        let code = self.codes[within(start) / UNIT];
-        let usable = (usize::from(code) * UNIT).wrapping_add(self.rest);
-        expected.quick_answer(block, (code, usable), has_gaps)
-    }
-}
-
 impl<'s> StartsOfRegion<'s> {
-    /// Returns the same for quick questions, if starts are multiples of 16.
-    #[inline]
-    pub(crate) fn quick(self, region: Region) -> Option<QuickStarts<'s>> {
-        let codes = self.bytes.try_into().ok()?;
-        let rest = self.codes.rest.wrapping_sub(UNIT);
-        Some(QuickStarts { codes, first: region.first(), rest })
-    }
-
     /// Returns the address of the byte for a block.
     #[inline(always)]
     fn address(self, start: usize) -> *const u8 {

@@ -284,7 +284,8 @@ impl ExpectedBlocks<'_> {
 
     /// Returns the answer for one of the blocks, if it follows from the block that was at its
     /// address when the collection began: `code` is that one's `usable` bytes / 16 + 1, 0 if there
-    /// was none, or 255 if they are not known. With `has_gaps`, a block may be from before tracking.
+    /// was none, or 255 if they are not known. With `has_gaps`, a block may be from before
+    /// tracking.
     ///
     /// The usable bytes are the same only if blocks of this size have so many. Another block may
     /// have been freed there since.
