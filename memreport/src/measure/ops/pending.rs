@@ -186,7 +186,9 @@ impl Ops<'_> {
         let full_batch = |before| &blocks[(begin + RING - BATCH - before) % RING..][..BATCH];
         let last_full = if prefetched == 0 { &[] } else { full_batch(0) };
         self.look_up_blocks(&[], [last_full, newest]);
-        self.look_up_blocks(&[], [newest, &[]]);
+        if self.collection.reads_headers {
+            self.look_up_blocks(&[], [newest, &[]]);
+        }
         for before in (0..prefetched).step_by(BATCH).rev() {
             self.look_up_blocks(full_batch(before), [&[], &[]]);
         }
