@@ -5,7 +5,7 @@
 //! copy gets the lines that the guide asks for, and `MallocSizeOf` derived for its state: a hash
 //! map of texts and shared slices, in which one field of each entry is ignored. The reporter times
 //! itself. Three servers run at once, with DMD asleep and with every block tracked from the start
-//! and late. redis-benchmark gives them the same keys, and `about-memory` asks them in turn.
+//! and late. They get the same keys, and `about-memory` asks them in turn.
 
 use std::fs;
 use std::io::Write;
@@ -18,7 +18,6 @@ use super::{Bench, number_after};
 use crate::bench::figure::{Figure, lines, median, table};
 use crate::build;
 use crate::failure::Failure;
-use crate::on_path;
 
 const LAUNCHES: usize = 5;
 
@@ -90,16 +89,17 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
             word => return Err(format!("`collecting` takes no `{word}`").into()),
         }
     }
-    on_path::find(&["redis-benchmark"], "redis-tools")?;
     let copy = prepare(bench)?;
     let mut figures = Vec::new();
     for (name, allocator) in [("glibc", Allocator::SystemDmd), ("jemalloc", Allocator::JemallocDmd)]
     {
         let program = copy.build(allocator, is_dev)?;
         let (mut from_start, mut late) = (Vec::new(), Vec::new());
+        let mut all: [Vec<f64>; 3] = Default::default();
         for launch in 0..launches {
-            let [asleep, started, tracked] = times(&program, launch, bench)?;
-            let milliseconds = [asleep, started, tracked].map(|time| time / 1e6);
+            let answers = times(&program, launch, bench)?;
+            let [asleep, started, tracked] = answers.each_ref().map(|times| middle(times));
+            let milliseconds = [asleep, started, tracked].map(in_milliseconds);
             writeln!(
                 out,
                 "{name}, launch {launch}: milliseconds asleep, from the start, late: {milliseconds:.1?}"
@@ -107,7 +107,9 @@ pub(super) fn run(args: &[&str], bench: &Bench, out: &mut dyn Write) -> Result<b
             out.flush()?;
             from_start.push(started / asleep);
             late.push(tracked / asleep);
+            all.iter_mut().zip(answers).for_each(|(all, times)| all.extend(times));
         }
+        write_quartiles(name, all, out)?;
         for (when, ratios) in [("from the start", from_start), ("late", late)] {
             let figure = Figure::new(format!("{name}: tracked {when}"), ratios);
             figures.push(figure.at_most(TRACKED, "x"));
@@ -142,14 +144,50 @@ fn prepare(bench: &Bench) -> Result<Prepared<'static>, Failure> {
     }
 }
 
-/// Starts the three servers, and returns the time of each one's reporter in nanoseconds.
-fn times(program: &Path, launch: usize, bench: &Bench) -> Result<[f64; 3], Failure> {
+/// Writes the quartiles of all answers.
+///
+/// A server's answers take about the same time each, and those of the next launch up to twice as
+/// long: it depends on where its data lies in physical memory. The lower quartiles compare launches
+/// in which that costs little.
+fn write_quartiles(
+    name: &str,
+    answers: [Vec<f64>; 3],
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let quartiles = answers.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        let at = |quarter: usize| times.get(times.len() * quarter / 4).copied().unwrap_or_default();
+        [at(1), at(3)]
+    });
+    let [asleep, ..] = quartiles;
+    for ([lower, upper], mode) in quartiles.into_iter().zip(["asleep", "from the start", "late"]) {
+        let [low, high] = [lower, upper].map(in_milliseconds);
+        let ratio = lower / asleep[0];
+        writeln!(
+            out,
+            "{name}, quartiles of all answers {mode}: {low:.1} and {high:.1} ms; the lower one is {ratio:.2} of asleep's"
+        )?;
+    }
+    Ok(())
+}
+
+/// Returns the median.
+fn middle(times: &[f64]) -> f64 {
+    median(times.to_vec()).0
+}
+
+fn in_milliseconds(nanoseconds: f64) -> f64 {
+    nanoseconds / 1e6
+}
+
+/// Starts the three servers, and returns the times of each one's reporter in nanoseconds.
+fn times(program: &Path, launch: usize, bench: &Bench) -> Result<[Vec<f64>; 3], Failure> {
     let start = |value| Server::start(program, ("DMD", value));
-    let mut servers = [start("")?, start("1")?, start("")?];
+    let servers = [start("")?, start("1")?, start("")?];
     // The last server is tracked when it has half of its keys.
     for round in 0..2 {
-        for server in &mut servers {
-            server.load()?;
+        for server in &servers {
+            server.fill(round)?;
         }
         if round == 0 {
             servers[2].track(bench)?;
@@ -162,7 +200,7 @@ fn times(program: &Path, launch: usize, bench: &Bench) -> Result<[f64; 3], Failu
             answers[which].push(ask_time(&servers[which], bench)?);
         }
     }
-    Ok(answers.map(|times| median(times).0))
+    Ok(answers)
 }
 
 /// Asks a server about itself, and returns the time of its reporter in nanoseconds.

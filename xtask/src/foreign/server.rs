@@ -1,5 +1,7 @@
 //! mini-redis of crates.io, a store in memory, and the load that redis-benchmark puts on it.
 
+mod fill;
+
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;

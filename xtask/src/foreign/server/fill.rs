@@ -1,0 +1,124 @@
+//! Keys that are the same for each server: redis-benchmark draws others in each run, and sometimes
+//! the same ones twice.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::thread;
+
+use super::{CLIENTS, KEYS, REQUESTS, Server, VALUE};
+use crate::failure::Failure;
+
+/// The requests that a client sends before it reads their answers.
+const AT_ONCE: u32 = 16;
+
+/// A command of the server.
+#[derive(Clone, Copy)]
+enum Request {
+    Set,
+    Get,
+}
+
+impl Server {
+    /// Sets random keys, and then gets random ones, as many as in a round of redis-benchmark. In
+    /// the same round, each server gets the same requests.
+    pub(in crate::foreign) fn fill(&self, round: u32) -> Result<(), Failure> {
+        for request in [Request::Set, Request::Get] {
+            let seed = |client| u64::from((round * 2 + request as u32) * CLIENTS + client);
+            thread::scope(|scope| {
+                let clients = (0..CLIENTS).map(|client| {
+                    scope.spawn(move || send(self.port, request, &mut Random(seed(client))))
+                });
+                // All are started before the first one is waited for.
+                let clients: Vec<_> = clients.collect();
+                clients.into_iter().try_for_each(|client| {
+                    client.join().unwrap_or_else(|_| Err(io::Error::other("a client panicked")))
+                })
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Sends one client's share of the requests, with keys drawn from `random`.
+fn send(port: u16, request: Request, random: &mut Random) -> io::Result<()> {
+    let mut server = TcpStream::connect(("127.0.0.1", port))?;
+    server.set_nodelay(true)?;
+    let mut answers = BufReader::new(server.try_clone()?);
+    let value = [b'x'; VALUE as usize];
+    for _ in 0..REQUESTS / CLIENTS / AT_ONCE {
+        let mut requests = Vec::new();
+        for _ in 0..AT_ONCE {
+            let key = format!("key:{:012}", random.next() % u64::from(KEYS));
+            match request {
+                Request::Set => append(&mut requests, &[b"SET", key.as_bytes(), &value])?,
+                Request::Get => append(&mut requests, &[b"GET", key.as_bytes()])?,
+            }
+        }
+        server.write_all(&requests)?;
+        (0..AT_ONCE).try_for_each(|_| read_answer(&mut answers))?;
+    }
+    Ok(())
+}
+
+/// Appends a request in the protocol of Redis: <https://redis.io/docs/latest/develop/reference/protocol-spec>.
+fn append(to: &mut Vec<u8>, words: &[&[u8]]) -> io::Result<()> {
+    write!(to, "*{}\r\n", words.len())?;
+    for word in words {
+        write!(to, "${}\r\n", word.len())?;
+        to.extend_from_slice(word);
+        to.extend_from_slice(b"\r\n");
+    }
+    Ok(())
+}
+
+/// Reads an answer: a line, behind which a value follows if it has a length.
+fn read_answer(answers: &mut impl BufRead) -> io::Result<()> {
+    let mut line = String::new();
+    answers.read_line(&mut line)?;
+    let length = line.strip_prefix('$').and_then(|length| length.trim_end().parse::<u64>().ok());
+    match length {
+        Some(length) => {
+            let with_end = length + 2;
+            let read = io::copy(&mut answers.take(with_end), &mut io::sink())?;
+            if read == with_end { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        }
+        None if line == "+OK\r\n" || line == "$-1\r\n" => Ok(()),
+        None => Err(io::Error::other(format!("the server answered {line:?}"))),
+    }
+}
+
+/// Random numbers of a seed: splitmix64 (Steele, Lea and Flood, 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_whole_and_errors_are_passed_on() {
+        let mut answers = &b"+OK\r\n$3\r\nabc\r\n$-1\r\n-ERR no\r\n"[..];
+        for _ in 0..3 {
+            read_answer(&mut answers).expect("a good answer");
+        }
+        let error = read_answer(&mut answers).expect_err("an error of the server");
+        assert!(error.to_string().contains("no"), "{error}");
+        let cut = read_answer(&mut &b"$3\r\na"[..]).expect_err("a cut answer");
+        assert_eq!(cut.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_request_has_the_lengths_of_its_words() {
+        let mut request = Vec::new();
+        append(&mut request, &[b"GET", b"key:1"]).expect("a vector takes all");
+        assert_eq!(request, b"*2\r\n$3\r\nGET\r\n$5\r\nkey:1\r\n");
+    }
+}
