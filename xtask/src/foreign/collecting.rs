@@ -149,11 +149,7 @@ fn prepare(bench: &Bench) -> Result<Prepared<'static>, Failure> {
 /// A server's answers take about the same time each, and those of the next launch up to twice as
 /// long: it depends on where its data lies in physical memory. The lower quartiles compare launches
 /// in which that costs little.
-fn write_quartiles(
-    name: &str,
-    answers: [Vec<f64>; 3],
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
+fn write_quartiles(name: &str, answers: [Vec<f64>; 3], out: &mut dyn Write) -> Result<(), Failure> {
     let quartiles = answers.map(|mut times| {
         times.sort_by(f64::total_cmp);
         let at = |quarter: usize| times.get(times.len() * quarter / 4).copied().unwrap_or_default();

@@ -8,9 +8,6 @@ use std::thread;
 use super::{CLIENTS, KEYS, REQUESTS, Server, VALUE};
 use crate::failure::Failure;
 
-/// The requests that a client sends before it reads their answers.
-const AT_ONCE: u32 = 16;
-
 /// A command of the server.
 #[derive(Clone, Copy)]
 enum Request {
@@ -39,23 +36,23 @@ impl Server {
     }
 }
 
-/// Sends one client's share of the requests, with keys drawn from `random`.
+/// Sends one client's share of the requests, with keys drawn from `random`. Each waits for its
+/// answer, as those of redis-benchmark do.
 fn send(port: u16, request: Request, random: &mut Random) -> io::Result<()> {
     let mut server = TcpStream::connect(("127.0.0.1", port))?;
     server.set_nodelay(true)?;
     let mut answers = BufReader::new(server.try_clone()?);
     let value = [b'x'; VALUE as usize];
-    for _ in 0..REQUESTS / CLIENTS / AT_ONCE {
-        let mut requests = Vec::new();
-        for _ in 0..AT_ONCE {
-            let key = format!("key:{:012}", random.next() % u64::from(KEYS));
-            match request {
-                Request::Set => append(&mut requests, &[b"SET", key.as_bytes(), &value])?,
-                Request::Get => append(&mut requests, &[b"GET", key.as_bytes()])?,
-            }
+    let mut words = Vec::new();
+    for _ in 0..REQUESTS / CLIENTS {
+        let key = format!("key:{:012}", random.next() % u64::from(KEYS));
+        words.clear();
+        match request {
+            Request::Set => append(&mut words, &[b"SET", key.as_bytes(), &value])?,
+            Request::Get => append(&mut words, &[b"GET", key.as_bytes()])?,
         }
-        server.write_all(&requests)?;
-        (0..AT_ONCE).try_for_each(|_| read_answer(&mut answers))?;
+        server.write_all(&words)?;
+        read_answer(&mut answers)?;
     }
     Ok(())
 }
