@@ -10,7 +10,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
 
 use super::published::{Allocator, Prepared, Published};
 use super::server::{MINI_REDIS, Server};
@@ -201,10 +200,12 @@ fn times(program: &Path, launch: usize, bench: &Bench) -> Result<[Vec<f64>; 3], 
 
 /// Asks a server about itself, and returns the time of its reporter in nanoseconds.
 fn ask_time(server: &Server, bench: &Bench) -> Result<f64, Failure> {
-    let mut ask = bench.about_memory();
-    let answer = ask.arg(server.pid()).stderr(Stdio::inherit()).output()?;
+    let answer = bench.about_memory().arg(server.pid()).output()?;
     let text = String::from_utf8(answer.stdout)?;
     let line = text.lines().find(|line| line.contains(TIME));
     let number: String = line.unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
-    number.parse().map_err(|_| format!("`about-memory PID` has no {TIME}: {text}").into())
+    number.parse().map_err(|_| {
+        let errors = String::from_utf8_lossy(&answer.stderr);
+        format!("`about-memory PID` has no {TIME}: {text}{errors}").into()
+    })
 }
