@@ -57,7 +57,8 @@ fn send(port: u16, request: Request, random: &mut Random) -> io::Result<()> {
     Ok(())
 }
 
-/// Appends a request in the protocol of Redis: <https://redis.io/docs/latest/develop/reference/protocol-spec>.
+/// Appends a request in the protocol of Redis:
+/// <https://redis.io/docs/latest/develop/reference/protocol-spec>.
 fn append(to: &mut Vec<u8>, words: &[&[u8]]) -> io::Result<()> {
     write!(to, "*{}\r\n", words.len())?;
     for word in words {
