@@ -145,9 +145,9 @@ fn prepare(bench: &Bench) -> Result<Prepared<'static>, Failure> {
 
 /// Writes the quartiles of all answers.
 ///
-/// A server's answers take about the same time each, and another launch's up to twice as long: it
-/// depends on where its data lies in physical memory. The lower quartiles compare launches in which
-/// that costs little.
+/// A server's answers take about the same time each, and another launch's up to twice as long,
+/// probably by where its data lies in physical memory. The lower quartiles compare launches in
+/// which that costs little.
 fn write_quartiles(name: &str, answers: [Vec<f64>; 3], out: &mut dyn Write) -> Result<(), Failure> {
     let quartiles = answers.map(|mut times| {
         times.sort_by(f64::total_cmp);
