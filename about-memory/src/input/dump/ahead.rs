@@ -1,117 +1,59 @@
-//! Reads a large file on threads of its own, while the parser works on earlier pieces.
-//!
-//! Copying from the kernel takes longer than parsing, so that one thread would be waited for.
+//! Reads a large file on a thread of its own, while the parser works on earlier pieces.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 /// The bytes from which a file is large. Copying as many from the kernel takes 10 ms or more.
 pub(super) const LARGE: u64 = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 
-/// The bytes of each piece but the last one.
+/// The most bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// The number of threads, each of which reads every so many-th piece.
-const THREADS: usize = if cfg!(unix) { 2 } else { 1 };
-
-/// The most pieces of a thread that wait.
-const WAITING: usize = 2;
+/// The most pieces that wait.
+const WAITING: usize = 4;
 
 /// A file that is read ahead, from its beginning.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
-    threads: Vec<Pieces>,
-    /// The number of pieces that were taken.
-    taken: usize,
+    pieces: Receiver<io::Result<Vec<u8>>>,
     /// The piece that is read now.
     piece: Cursor<Vec<u8>>,
-    is_last: bool,
-}
-
-/// The pieces of one thread.
-#[derive(Debug)]
-struct Pieces {
-    filled: Receiver<io::Result<Vec<u8>>>,
-    /// Pieces that have been read, to be filled again.
-    read: Sender<Vec<u8>>,
 }
 
 impl ReadAhead {
-    /// Begins to read a file. The threads end with the file, or after this value.
+    /// Begins to read a file. The thread ends with the file, or after this value.
     ///
     /// # Errors
     ///
     /// If there is no thread for it.
     pub(super) fn start(file: File) -> io::Result<Self> {
-        let file = Arc::new(file);
-        let threads = (0..THREADS).map(|first| {
-            let (sender, filled) = sync_channel(WAITING);
-            let (read, empty) = channel();
-            let file = Arc::clone(&file);
-            let thread = thread::Builder::new().name("read-ahead".to_owned());
-            thread.spawn(move || send(&file, first, &sender, &empty))?;
-            Ok(Pieces { filled, read })
-        });
-        let threads = threads.collect::<io::Result<_>>()?;
-        Ok(ReadAhead { threads, taken: 0, piece: Cursor::default(), is_last: false })
-    }
-
-    /// Takes the next piece.
-    fn take(&mut self) -> io::Result<()> {
-        // If reading it fails, nothing follows.
-        self.is_last = true;
-        let count = self.threads.len();
-        if let Some(before) = self.taken.checked_sub(1) {
-            let piece = std::mem::take(&mut self.piece).into_inner();
-            // A thread that has ended needs no further piece.
-            let _ = self.threads[before % count].read.send(piece);
-        }
-        let next = self.threads[self.taken % count].filled.recv();
-        let piece = next.map_err(|_| io::Error::other("a thread that reads has ended"))??;
-        self.taken += 1;
-        self.is_last = piece.len() < PIECE;
-        self.piece = Cursor::new(piece);
-        Ok(())
+        let (sender, pieces) = sync_channel(WAITING);
+        thread::Builder::new().name("read-ahead".to_owned()).spawn(move || send(&file, &sender))?;
+        Ok(ReadAhead { pieces, piece: Cursor::default() })
     }
 }
 
-/// Sends each [`THREADS`]-th piece of a file from `first` on, until it ends, fails, or nobody
-/// receives them.
-fn send(
-    file: &File,
-    first: usize,
-    filled: &SyncSender<io::Result<Vec<u8>>>,
-    empty: &Receiver<Vec<u8>>,
-) {
-    for index in (first..).step_by(THREADS) {
-        let mut piece = empty.try_recv().unwrap_or_default();
-        piece.resize(PIECE, 0);
-        let read = fill(file, &mut piece, index as u64 * PIECE as u64).map(|length| {
+/// Sends the pieces of a file, until it ends, fails, or nobody receives them.
+fn send(file: &File, pieces: &SyncSender<io::Result<Vec<u8>>>) {
+    let mut position = 0;
+    loop {
+        let mut piece = vec![0; PIECE];
+        let read = read_at(file, &mut piece, position);
+        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            continue;
+        }
+        let is_last = read.as_ref().map_or(true, |length| *length == 0);
+        let read = read.map(|length| {
+            position += length as u64;
             piece.truncate(length);
             piece
         });
-        let is_last = read.as_ref().map_or(true, |piece| piece.len() < PIECE);
-        if filled.send(read).is_err() || is_last {
+        if pieces.send(read).is_err() || is_last {
             return;
         }
     }
-}
-
-/// Reads a whole piece, or what the file has of it. Returns its length.
-fn fill(file: &File, piece: &mut [u8], position: u64) -> io::Result<usize> {
-    let mut length = 0;
-    while length < piece.len() {
-        match read_at(file, &mut piece[length..], position + length as u64) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(length)
 }
 
 /// Reads without the position of the file, which it shares with other handles: these may be in use
@@ -131,10 +73,13 @@ impl Read for ReadAhead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let length = self.piece.read(buffer)?;
-            if length > 0 || buffer.is_empty() || self.is_last {
+            if length > 0 || buffer.is_empty() {
                 return Ok(length);
             }
-            self.take()?;
+            match self.pieces.recv() {
+                Ok(piece) => self.piece = Cursor::new(piece?),
+                Err(_) => return Ok(0),
+            }
         }
     }
 }
