@@ -1,5 +1,5 @@
-//! Keys that are the same for each server: redis-benchmark draws others in each run, and sometimes
-//! the same ones twice.
+//! Keys that are the same for each server. redis-benchmark draws others in each run, by the time
+//! and its process number, and so sometimes the same ones twice.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,6 +7,7 @@ use std::thread;
 
 use super::{CLIENTS, KEYS, REQUESTS, Server, VALUE};
 use crate::failure::Failure;
+use crate::generate::random::Random;
 
 /// A command of the server.
 #[derive(Clone, Copy)]
@@ -23,7 +24,7 @@ impl Server {
             let seed = |client| u64::from((round * 2 + request as u32) * CLIENTS + client);
             thread::scope(|scope| {
                 let clients = (0..CLIENTS).map(|client| {
-                    scope.spawn(move || send(self.port, request, &mut Random(seed(client))))
+                    scope.spawn(move || send(self.port, request, &mut Random::new(seed(client))))
                 });
                 // All are started before the first one is waited for.
                 let clients: Vec<_> = clients.collect();
@@ -43,15 +44,15 @@ fn send(port: u16, request: Request, random: &mut Random) -> io::Result<()> {
     server.set_nodelay(true)?;
     let mut answers = BufReader::new(server.try_clone()?);
     let value = [b'x'; VALUE as usize];
-    let mut words = Vec::new();
+    let mut bytes = Vec::new();
     for _ in 0..REQUESTS / CLIENTS {
-        let key = format!("key:{:012}", random.next() % u64::from(KEYS));
-        words.clear();
+        let key = format!("key:{:012}", random.below(KEYS.into()));
+        bytes.clear();
         match request {
-            Request::Set => append(&mut words, &[b"SET", key.as_bytes(), &value])?,
-            Request::Get => append(&mut words, &[b"GET", key.as_bytes()])?,
+            Request::Set => append_request(&mut bytes, &[b"SET", key.as_bytes(), &value])?,
+            Request::Get => append_request(&mut bytes, &[b"GET", key.as_bytes()])?,
         }
-        server.write_all(&words)?;
+        server.write_all(&bytes)?;
         read_answer(&mut answers)?;
     }
     Ok(())
@@ -59,7 +60,7 @@ fn send(port: u16, request: Request, random: &mut Random) -> io::Result<()> {
 
 /// Appends a request in the protocol of Redis:
 /// <https://redis.io/docs/latest/develop/reference/protocol-spec>.
-fn append(to: &mut Vec<u8>, words: &[&[u8]]) -> io::Result<()> {
+fn append_request(to: &mut Vec<u8>, words: &[&[u8]]) -> io::Result<()> {
     write!(to, "*{}\r\n", words.len())?;
     for word in words {
         write!(to, "${}\r\n", word.len())?;
@@ -85,18 +86,6 @@ fn read_answer(answers: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// Random numbers of a seed: splitmix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,7 +105,7 @@ mod tests {
     #[test]
     fn a_request_has_the_lengths_of_its_words() {
         let mut request = Vec::new();
-        append(&mut request, &[b"GET", b"key:1"]).expect("a vector takes all");
+        append_request(&mut request, &[b"GET", b"key:1"]).expect("a vector takes all");
         assert_eq!(request, b"*2\r\n$3\r\nGET\r\n$5\r\nkey:1\r\n");
     }
 }
