@@ -13,7 +13,7 @@ pub(crate) mod findings;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, string::String};
 
-use claim::{Claim, CountedBlocks, ExpectedBlocks, Found};
+use claim::{Claim, Found};
 #[cfg(feature = "std")]
 use findings::Recording;
 
@@ -45,11 +45,6 @@ pub trait Tracker: Sync {
     /// Returns `None` where the table has no such entry, or the quick look-up cannot decide. The
     /// caller then uses [`look_up`](Self::look_up).
     fn exact_block(&self, start: usize, size: usize) -> Option<usize>;
-
-    /// Looks up several blocks as [`exact_block`](Self::exact_block) does, and counts them.
-    fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
-        blocks.look_up(|block| self.exact_block(block.start.get().addr(), block.size.get()))
-    }
 
     /// Returns the address of the table's entry for a block, so that it can be prefetched. Any
     /// address if there is no entry.

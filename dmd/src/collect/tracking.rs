@@ -4,17 +4,14 @@ use std::any::type_name;
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-use memreport::__private::{
-    Block as FoundBlock, Claim, CountedBlocks, ExpectedBlocks, Found, Place, Recording, Tracker,
-    Wrong,
-};
+use memreport::__private::{Block as FoundBlock, Claim, Found, Place, Recording, Tracker, Wrong};
 use memreport::UsableSize;
 
 use super::collection::{Collection, tracker_bytes};
 use crate::mem::sys;
 use crate::sample::plan;
 use crate::stack::thread::mark_own;
-use crate::table::blocks::{Blocks, Granule, LiveBlock};
+use crate::table::blocks::{Granule, LiveBlock};
 use crate::table::{BLOCKS, has_gaps};
 
 /// The tracker of a program whose inner allocator is `A`.
@@ -59,11 +56,6 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     #[inline]
     fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
         BLOCKS.find_small(Self::GRANULE, start, size).map(|small| small.usable)
-    }
-
-    fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
-        BLOCKS.prefetch_expected(Self::GRANULE, blocks.next);
-        blocks.look_up(|block| Blocks::find_expected(Self::GRANULE, block))
     }
 
     #[inline]

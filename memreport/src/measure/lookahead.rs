@@ -12,8 +12,7 @@ pub(crate) const LINE: usize = 64;
 /// Prefetches the memory that will be queried soon, by hints to the processor.
 #[derive(Clone, Copy)]
 pub struct Lookahead<'t> {
-    /// The table that answers size queries. It looks up many blocks at once, and prefetches their
-    /// entries itself.
+    /// The table that is asked about blocks of unknown layouts.
     pub(crate) table: Option<&'t dyn Tracker>,
     /// True if the allocator reads sizes from the words before blocks.
     pub(crate) reads_headers: bool,

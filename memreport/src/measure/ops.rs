@@ -54,7 +54,7 @@ const STACK_BUDGET: usize = 48 * 1024;
 pub struct Ops<'a> {
     collection: &'a Collection<'a>,
     sums: &'a Sums,
-    /// The blocks whose look-up is pending, if a tracker answers.
+    /// The blocks whose claims are pending, in a collection with a tracker.
     pending: Option<&'a Pending>,
     /// The field that is being measured: claims are attributed to it.
     field: Cell<Option<&'static Field>>,
@@ -143,8 +143,8 @@ impl<'a> Ops<'a> {
 
     /// Adds a block whose start and layout are known. A layout of size 0 is no block.
     ///
-    /// While DMD is awake, its size is found later: at the latest when this measurement ends, or
-    /// the innermost [`measure_borrowed`](Self::measure_borrowed).
+    /// In a collection with DMD awake, its size is found later: at the latest when this measurement
+    /// ends, or the innermost [`measure_borrowed`](Self::measure_borrowed).
     ///
     /// # Safety
     ///
@@ -159,7 +159,7 @@ impl<'a> Ops<'a> {
         }
         let start = start.cast::<u8>();
         // The frequent cases first, without a jump by a table.
-        if let SizeSource::Allocator(usable_size) = self.collection.sizes {
+        if let Some(usable_size) = self.collection.queries_own_blocks {
             // SAFETY: the caller's contract, for the allocator of the declaration.
             return self.count(unsafe { usable_size(start, layout) });
         }
@@ -396,7 +396,7 @@ pub(crate) fn measure_with<T: ?Sized>(
     measure: impl for<'a> FnOnce(&'a T, &Ops<'a>),
 ) -> Measured {
     let sums = Sums::default();
-    let pending = collection.has_table().then(Pending::new);
+    let pending = collection.has_claims().then(Pending::new);
     {
         let ops = Ops {
             collection,

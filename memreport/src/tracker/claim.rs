@@ -2,8 +2,6 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
-#[cfg(feature = "std")]
-use core::sync::atomic::AtomicU64;
 
 use super::size_classes::SizeClasses;
 use crate::field::Field;
@@ -41,9 +39,6 @@ pub struct ExpectedBlock {
     pub field: Cell<Option<&'static Field>>,
     /// The bytes to count if an incomplete table does not have it.
     pub(crate) otherwise: Cell<Otherwise>,
-    /// The table's word for the block, since the tracker prefetched it.
-    #[cfg(feature = "std")]
-    pub word: Cell<&'static AtomicU64>,
 }
 
 /// The bytes to count for a block that an incomplete table does not have.
@@ -116,10 +111,6 @@ impl Alignment {
     }
 }
 
-/// A word for blocks that are not in the table.
-#[cfg(feature = "std")]
-static NO_WORD: AtomicU64 = AtomicU64::new(0);
-
 impl ExpectedBlock {
     /// Creates the block of this start and size, without a field.
     #[must_use]
@@ -129,16 +120,7 @@ impl ExpectedBlock {
             size: Cell::new(size),
             field: Cell::new(None),
             otherwise: Cell::new(Otherwise::Computed),
-            #[cfg(feature = "std")]
-            word: Cell::new(&NO_WORD),
         }
-    }
-
-    /// Keeps the table's word for the block; `None` if the table has none.
-    #[cfg(feature = "std")]
-    #[inline(always)]
-    pub fn set_word(&self, word: Option<&'static AtomicU64>) {
-        self.word.set(word.unwrap_or(&NO_WORD));
     }
 }
 
@@ -148,9 +130,9 @@ pub struct ExpectedBlocks<'b> {
     /// The blocks to look up, in the order in which they were claimed. Each was one of `next` in an
     /// earlier call.
     pub blocks: &'b [ExpectedBlock],
-    /// Blocks of a later call. The tracker prefetches their words.
+    /// Blocks of a later call. The recorder prefetches what it reads for them.
     pub next: &'b [ExpectedBlock],
-    /// The `next` blocks of the call before this one, whose words have arrived. The tracker
+    /// The `next` blocks of the call before this one, for which all has arrived. The recorder
     /// prefetches for the size queries of those that are not in the table.
     pub arrived: &'b [ExpectedBlock],
     /// Called for each block that the quick look-up cannot decide, when all before it are recorded.

@@ -203,23 +203,3 @@ fn pages_of_leaves_without_blocks_are_not_resident() {
     blocks.insert(GLIBC, BASE + GLIBC.bytes() * WORDS_PER_PAGE, block(8, 24));
     assert_eq!(blocks.untouched_bytes(GLIBC), node + words - 2 * sys::PAGE);
 }
-
-#[test]
-fn the_words_of_expected_blocks_are_found_where_one_starts() {
-    use memreport::__private::ExpectedBlock;
-
-    for granule in [GLIBC, Granule::OF_16, Granule::new(16, 8)] {
-        let blocks = Box::new(Blocks::new());
-        // In two nodes of the tree, so that a batch changes from one to the other.
-        let other = BASE + (1 << TOP_SHIFT);
-        for start in [BASE + 0x10, BASE + 0x40, other + 0x10] {
-            blocks.insert(granule, start, block(20, 24));
-        }
-        let far_away = BASE + (2 << TOP_SHIFT);
-        let starts = [BASE + 0x10, BASE + 0x14, far_away, other + 0x10, other + 0x18, BASE + 0x40];
-        let expected = starts.map(|start| ExpectedBlock::new(ptr::without_provenance(start), 20));
-        blocks.prefetch_expected(granule, &expected);
-        let found = expected.each_ref().map(|block| Blocks::find_expected(granule, block));
-        assert_eq!(found, [Some(24), None, None, Some(24), None, Some(24)]);
-    }
-}

@@ -27,6 +27,9 @@ pub(crate) struct Collection<'c> {
     pub(super) recorder: Option<&'c dyn Recorder>,
     /// The size query of the program's allocator.
     pub(super) usable_size: UsableSizeFn,
+    /// The same query, if it reports the sizes of all blocks whose layouts are known. Where blocks
+    /// of a table are claimed, they wait instead.
+    pub(super) queries_own_blocks: Option<UsableSizeFn>,
     /// The classes of blocks that a recorder knows. Without a recorder there are none.
     pub(super) classes: &'static SizeClasses,
     /// True if sizes are read from the words before blocks, if only of some.
@@ -51,12 +54,19 @@ impl<'c> Collection<'c> {
     }
 
     pub(crate) fn new(sizes: SizeSource, recorder: Option<&'c dyn Recorder>) -> Self {
+        let usable_size = size_query();
+        let queries_own_blocks = match sizes {
+            SizeSource::Allocator(usable_size) => Some(usable_size),
+            SizeSource::Table(_) => recorder.is_none().then_some(usable_size),
+            SizeSource::Layout | SizeSource::Function(_) => None,
+        };
         Collection {
             sizes,
             recorder,
-            usable_size: size_query(),
+            usable_size,
+            queries_own_blocks,
             classes: recorder.map_or(&SizeClasses::NONE, |_| size_classes()),
-            reads_headers: reads_headers(sizes),
+            reads_headers: reads_headers(sizes, recorder.is_some()),
             knows_blocks: recorder.filter(|recorder| recorder.at_begin(0) != AtBegin::Unknown),
             recent_fields: recorder.and_then(Recorder::recent_fields),
             read_fields: recorder.and_then(Recorder::read_fields),
@@ -80,9 +90,9 @@ impl<'c> Collection<'c> {
         self.recorder.filter(|_| !self.read_fields.is_some_and(|read| read.contains(field)))
     }
 
-    /// Returns whether a tracker answers.
-    pub(super) fn has_table(&self) -> bool {
-        matches!(self.sizes, SizeSource::Table(_))
+    /// Returns whether blocks of a tracker are claimed.
+    pub(super) fn has_claims(&self) -> bool {
+        self.recorder.is_some() && matches!(self.sizes, SizeSource::Table(_))
     }
 
     /// Marks a shared block as visited. Returns whether this is the first visit.
@@ -163,13 +173,15 @@ fn size_classes() -> &'static SizeClasses {
 }
 
 /// Returns whether this source reads the words before blocks.
-fn reads_headers(sizes: SizeSource) -> bool {
+fn reads_headers(sizes: SizeSource, has_claims: bool) -> bool {
     match sizes {
         SizeSource::Layout => false,
         SizeSource::Function(_) => true,
         SizeSource::Allocator(_) => query_reads_header(),
-        // The allocator reports the sizes of blocks that the table does not have.
-        SizeSource::Table(tracker) => !tracker.tracks_every_block() && query_reads_header(),
+        // The sizes of claimed blocks are the tracker's, if it has these blocks.
+        SizeSource::Table(tracker) => {
+            !(has_claims && tracker.tracks_every_block()) && query_reads_header()
+        }
     }
 }
 

@@ -61,7 +61,7 @@ impl Ops<'_> {
     pub(super) fn claim_found(&self, claim: Claim, found: Found) -> usize {
         match (self.pending, found.block) {
             // Its word is in the cache now, and the quick way to claim it takes less time.
-            (Some(pending), Some(block)) if self.collection.recorder.is_some() => {
+            (Some(pending), Some(block)) => {
                 self.expect_block(pending, without_provenance(block.start), block.requested);
                 found.bytes
             }
@@ -77,13 +77,16 @@ impl Ops<'_> {
             // The offset may be some bytes too small: the compiler chooses the order of a node's
             // small fields.
             let start = inside.addr().wrapping_sub(offset) / BLOCK_ALIGN * BLOCK_ALIGN;
+            let exact = || tracker.exact_block(start, size);
             if let Some(pending) = self.pending {
                 if self.known_block(start, size).is_some_and(|known| inside.addr() < known.end) {
                     return self.expect_unsized_block(pending, without_provenance(start));
                 }
-                if tracker.exact_block(start, size).is_some() {
+                if exact().is_some() {
                     return self.expect_block(pending, without_provenance(start), size);
                 }
+            } else if let Some(bytes) = exact() {
+                return self.count(bytes);
             }
         }
         self.enclosing_block(inside, size);

@@ -1,9 +1,9 @@
-//! Collects blocks that a tracker is asked about, and passes them on together.
+//! Collects the blocks that a collection claims, and passes them on together.
 //!
-//! A block's entry of the table is mostly not in the cache, and each look-up is a call through a
-//! pointer. The tracker prefetches the entries of a batch and then reads them, in one call. Claims
-//! keep the order in which they are made. Most of them take no look-up: the allocator reports the
-//! size, and the tracker verifies the claim later.
+//! What is read for a claim is mostly not in the cache, and each claim is a call through a pointer.
+//! The recorder prefetches for a batch, and claims it in a later call. Claims keep the order in
+//! which they are made. Most of them take no look-up: the recorder has the size, and verifies the
+//! claim later.
 //!
 //! For a size query the block must be alive. So it waits no longer than its borrow lasts, also if a
 //! panic ends it.
@@ -28,13 +28,13 @@ use crate::tracker::claim::{
 use crate::tracker::recorder::Claimant;
 use crate::tracker::size_classes::UNIT;
 
-/// The number of blocks in a batch, which is looked up by one call.
+/// The number of blocks in a batch, which is claimed by one call.
 const BATCH: usize = 16;
 
 /// The number of blocks that wait. All but one batch of them are prefetched.
 const RING: usize = 4 * BATCH;
 
-/// The most blocks that are looked up one by one, as after a short borrow.
+/// The most blocks that are claimed at once, without a prefetch, as after a short borrow.
 const FEW: usize = 2;
 
 /// The most slop of glibc's blocks, but for aligned ones: a header's word and the smallest chunk
@@ -50,7 +50,7 @@ pub(super) struct Pending {
     blocks: [ExpectedBlock; RING],
     /// The place of the next block.
     next: Cell<usize>,
-    /// The number of blocks in full batches before that place. Their entries are prefetched.
+    /// The number of blocks in full batches before that place, which are prefetched for.
     prefetched: Cell<usize>,
     /// Claims that are looked up already, and wait so that the recorder receives them in order.
     answered: RefCell<VecDeque<(Claim, Found)>>,
@@ -178,10 +178,7 @@ impl Ops<'_> {
         let begin = end / BATCH * BATCH;
         let newest = &blocks[begin..end];
         if prefetched == 0 && newest.len() <= FEW {
-            return match self.collection.recorder {
-                Some(_) => self.look_up_blocks(newest, [&[], &[]]),
-                None => newest.iter().for_each(|block| self.look_up_one(block)),
-            };
+            return self.look_up_blocks(newest, [&[], &[]]);
         }
         let full_batch = |before| &blocks[(begin + RING - BATCH - before) % RING..][..BATCH];
         let last_full = if prefetched == 0 { &[] } else { full_batch(0) };
@@ -195,17 +192,8 @@ impl Ops<'_> {
         self.look_up_blocks(newest, [&[], &[]]);
     }
 
-    /// Looks up a block at once.
-    fn look_up_one(&self, block: &ExpectedBlock) {
-        let SizeSource::Table(tracker) = self.collection.sizes else { return };
-        match tracker.exact_block(block.start.get().addr(), block.size.get()) {
-            Some(bytes) => self.count(bytes),
-            None => self.look_up_missed(block),
-        }
-    }
-
     fn look_up_blocks(&self, blocks: &[ExpectedBlock], [arrived, next]: [&[ExpectedBlock]; 2]) {
-        let SizeSource::Table(tracker) = self.collection.sizes else { return };
+        let Some(recorder) = self.collection.recorder else { return };
         let missed = |block: &ExpectedBlock| self.look_up_missed(block);
         let batch = ExpectedBlocks {
             blocks,
@@ -216,10 +204,7 @@ impl Ops<'_> {
             classes: self.collection.classes,
             reads_headers: self.collection.reads_headers,
         };
-        let counted = match self.collection.recorder {
-            None => tracker.expected_blocks(batch),
-            Some(recorder) => recorder.claimed_expected(batch, self.collection.reporter.get()),
-        };
+        let counted = recorder.claimed_expected(batch, self.collection.reporter.get());
         self.sums.count_blocks(counted);
     }
 

@@ -20,7 +20,7 @@ impl Ops<'_> {
     /// Records a claim and counts its bytes. Returns them.
     #[inline]
     pub(super) fn record(&self, claim: Claim, found: Found) -> usize {
-        if let (Some(pending), Some(_)) = (self.pending, self.collection.recorder) {
+        if let Some(pending) = self.pending {
             self.record_later(pending, claim, found);
         }
         if found.bytes > 0 {

@@ -12,7 +12,7 @@ use super::super::pending::Pending;
 use super::{FIRST_ADDRESS, found_of};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
-use crate::tracker::claim::{AroundBegin, AtBegin, Block, Claim, Place};
+use crate::tracker::claim::{AroundBegin, AtBegin, Block, Claim, Place, Wrong};
 use crate::tracker::recorder::Recorder;
 use crate::tracker::words::Words;
 
@@ -202,11 +202,25 @@ impl Ops<'_> {
     /// `size` bytes. They are computed if a tracker with gaps does not have it. Returns `false`,
     /// and adds nothing, without a tracker.
     pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
-        let Some(pending) = self.pending else { return false };
+        let SizeSource::Table(tracker) = self.collection.sizes else { return false };
         if self.share_of(start.addr(), 1).block {
-            self.expect_supposed_block(pending, start, size);
+            match self.pending {
+                Some(pending) => self.expect_supposed_block(pending, start, size),
+                None => self.look_up_supposed(tracker, start.addr(), size),
+            }
         }
         true
+    }
+
+    /// Adds the block that probably begins at `start` and was allocated with `size` bytes.
+    fn look_up_supposed(&self, tracker: &dyn Tracker, start: usize, size: usize) {
+        let claim = Claim { address: start, size: Some(size), place: Place::Start };
+        let found = tracker.look_up(claim);
+        if found.wrong == Some(Wrong::Untracked) {
+            self.count_computed(size);
+        } else {
+            self.record(claim, found);
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Tests of blocks that wait.
 
 use std::fmt::Write as _;
-use std::sync::Mutex;
 
 use super::*;
+use crate::measure::measured::Measured;
 use crate::measure::ops::{Collection, measure_with};
 use crate::tracker::claim::{Block, CountedBlocks};
 use crate::tracker::findings::Recording;
@@ -12,18 +12,13 @@ use crate::tracker::size_classes::SizeClasses;
 
 /// A tracker of blocks with 8 bytes at each multiple of 8. The quick look-up finds the blocks
 /// at multiples of 16.
+#[derive(Clone, Copy, Default)]
 struct Eights {
     /// The address from which on the table has no block; `None` if it has every block.
     gap: Option<usize>,
-    /// The starts of the blocks that were prefetched and not yet looked up.
-    prefetched: Mutex<Vec<usize>>,
 }
 
 impl Eights {
-    fn new(gap: Option<usize>) -> Self {
-        Eights { gap, prefetched: Mutex::default() }
-    }
-
     fn has(&self, address: usize) -> bool {
         self.gap.is_none_or(|gap| address < gap)
     }
@@ -55,18 +50,6 @@ impl Tracker for Eights {
         (start % 16 == 0 && size == 8 && self.has(start)).then_some(8)
     }
 
-    fn expected_blocks(&self, blocks: ExpectedBlocks<'_>) -> CountedBlocks {
-        let mut prefetched = self.prefetched.lock().expect("nothing panics");
-        let arrived: Vec<_> = blocks.arrived.iter().map(|block| block.start.get().addr()).collect();
-        assert!(prefetched.ends_with(&arrived), "prefetched in the call before");
-        prefetched.extend(blocks.next.iter().map(|block| block.start.get().addr()));
-        for (block, start) in blocks.blocks.iter().zip(prefetched.drain(..blocks.blocks.len())) {
-            assert_eq!(block.start.get().addr(), start, "prefetched before, and in order");
-        }
-        drop(prefetched);
-        blocks.look_up(|block| self.exact_block(block.start.get().addr(), block.size.get()))
-    }
-
     fn entry_address(&self, _: usize) -> *const u8 {
         null()
     }
@@ -78,20 +61,49 @@ impl Tracker for Eights {
     fn own_memory(&self, _: &mut dyn FnMut(&'static str, usize, &'static str)) {}
 }
 
-/// A recorder that logs each claim's address, with `!` if the quick look-up missed it.
+/// A recorder of claims of such blocks, which logs each claim's address, with `!` if the quick
+/// look-up missed it.
 #[derive(Default)]
-struct Log(RefCell<String>);
+struct Log {
+    table: Eights,
+    claims: RefCell<String>,
+    /// The starts of the blocks that were prefetched and not yet claimed.
+    prefetched: RefCell<Vec<usize>>,
+}
+
+impl Log {
+    fn of(gap: Option<usize>) -> Self {
+        Log { table: Eights { gap }, ..Log::default() }
+    }
+
+    /// Measures in a collection that this records.
+    fn measured(&self, measure: impl for<'a> FnOnce(&'a (), &Ops<'a>)) -> Measured {
+        let table = SizeSource::Table(Box::leak(Box::new(self.table)));
+        measure_with(&Collection::new(table, Some(self)), &(), measure)
+    }
+}
 
 impl Recorder for Log {
     fn claimed(&self, claim: Claim, _: Found, _: Claimant) {
-        let _ = write!(self.0.borrow_mut(), " {}!", claim.address);
+        let _ = write!(self.claims.borrow_mut(), " {}!", claim.address);
     }
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, _: u32) -> CountedBlocks {
+        let starts = |blocks: &[ExpectedBlock]| -> Vec<usize> {
+            blocks.iter().map(|block| block.start.get().addr()).collect()
+        };
+        let mut prefetched = self.prefetched.borrow_mut();
+        assert!(prefetched.ends_with(&starts(blocks.arrived)), "prefetched in the call before");
+        prefetched.extend(starts(blocks.next));
+        // Few blocks are not prefetched.
+        let count = blocks.blocks.len().min(prefetched.len());
+        let first: Vec<_> = prefetched.drain(..count).collect();
+        assert!(count == 0 || first == starts(blocks.blocks), "prefetched before, and in order");
+        drop(prefetched);
         blocks.look_up(|block| {
             let start = block.start.get().addr();
-            let found = Eights::new(None).exact_block(start, block.size.get())?;
-            let _ = write!(self.0.borrow_mut(), " {start}");
+            let found = self.table.exact_block(start, block.size.get())?;
+            let _ = write!(self.claims.borrow_mut(), " {start}");
             Some(found)
         })
     }
@@ -107,16 +119,11 @@ fn at(address: usize) -> *const u8 {
     without_provenance(address)
 }
 
-fn tracker(gap: Option<usize>) -> SizeSource {
-    SizeSource::Table(Box::leak(Box::new(Eights::new(gap))))
-}
-
 #[test]
 fn each_block_is_looked_up_once_after_it_was_prefetched() {
     let sizes = [0, 1, BATCH - 1, BATCH, BATCH + 1, RING - 1, RING, RING + 1, 5 * RING + 7];
     for count in sizes {
-        let collection = Collection::new(tracker(None), None);
-        let measured = measure_with(&collection, &(), |(), ops| {
+        let measured = Log::default().measured(|(), ops| {
             let pending = ops.pending.expect("a tracker answers");
             (0..count).for_each(|index| ops.expect_block(pending, at(16 * index), 8));
             // Nothing is left to add at the end, nor is anything added twice.
@@ -129,26 +136,24 @@ fn each_block_is_looked_up_once_after_it_was_prefetched() {
 #[test]
 fn claims_of_all_kinds_are_recorded_in_their_order() {
     let log = Log::default();
-    let collection = Collection::new(tracker(None), Some(&log));
-    let measured = measure_with(&collection, &(), |(), ops| {
+    let measured = log.measured(|(), ops| {
         let pending = ops.pending.expect("a tracker answers");
         ops.expect_block(pending, at(16), 8);
         ops.enclosing_block(at(33), 0);
         ops.block_by_words([41], |_, _| true);
         ops.expect_block(pending, at(24), 8);
-        assert_eq!(*log.0.borrow(), "", "they wait");
+        assert_eq!(*log.claims.borrow(), "", "they wait");
         ops.measure_borrowed(&(), |(), ops| ops.expect_block(pending, at(48), 8));
-        assert_eq!(*log.0.borrow(), " 16 32 41! 24! 48", "a borrow ends after its look-ups");
+        assert_eq!(*log.claims.borrow(), " 16 32 41! 24! 48", "a borrow ends after its look-ups");
         ops.expect_block(pending, at(64), 8);
     });
-    assert_eq!(*log.0.borrow(), " 16 32 41! 24! 48 64");
+    assert_eq!(*log.claims.borrow(), " 16 32 41! 24! 48 64");
     assert_eq!((measured.bytes, measured.blocks), (48, 6));
 }
 
 #[test]
 fn blocks_are_counted_for_the_part_that_added_them() {
-    let collection = Collection::new(tracker(None), None);
-    let measured = measure_with(&collection, &(), |(), ops| {
+    let measured = Log::default().measured(|(), ops| {
         let pending = ops.pending.expect("a tracker answers");
         ops.expect_block(pending, at(16), 8);
         ops.part("part", "A part.", || ops.expect_block(pending, at(32), 8));
@@ -171,12 +176,10 @@ fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
             ops.expect_own_block(pending, text.as_ptr(), Layout::for_value(&*text));
         }
     };
-    let collection = Collection::new(tracker(Some(4096)), None);
-    let measured = measure_with(&collection, &(), |(), ops| add(ops));
+    let measured = Log::of(Some(4096)).measured(|(), ops| add(ops));
     assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 2, 8));
     // After a panic, nobody knows whether it is alive.
-    let collection = Collection::new(tracker(Some(4096)), None);
-    let measured = measure_with(&collection, &(), |(), ops| {
+    let measured = Log::of(Some(4096)).measured(|(), ops| {
         let borrow = || {
             ops.measure_borrowed(&(), |(), ops| {
                 add(ops);
@@ -186,6 +189,31 @@ fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(borrow)).unwrap_err();
     });
     assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 1, 28));
+}
+
+/// A size that the blocks of the next test do not have.
+const QUERIED: usize = 100;
+
+#[test]
+fn without_a_collection_nothing_waits_and_sizes_are_queried() {
+    let table = SizeSource::Table(Box::leak(Box::new(Eights::default())));
+    let mut collection = Collection::new(table, None);
+    collection.queries_own_blocks = Some(|_, _| QUERIED);
+    let text = Box::new([0_u8; 20]);
+    let measured = measure_with(&collection, &(), |(), ops| {
+        assert!(ops.pending.is_none());
+        // SAFETY: a box, which outlives the measurement.
+        unsafe { ops.block(text.as_ptr(), Layout::for_value(&*text)) };
+        assert_eq!(ops.bytes(), QUERIED);
+        // The table knows them by an address inside, or without a layout.
+        ops.enclosing_block(at(33), 0);
+        ops.enclosing_block_at(at(49), 0, 8);
+        #[cfg(feature = "bytes")]
+        assert!(ops.whole_block(at(64), 8));
+        #[cfg(not(feature = "bytes"))]
+        ops.enclosing_block(at(64), 8);
+    });
+    assert_eq!((measured.bytes, measured.blocks, measured.computed), (QUERIED + 24, 4, 0));
 }
 
 #[test]
