@@ -1,4 +1,5 @@
-//! The four structures that are measured, of known shape and the same for every crate.
+//! The four structures that are measured, of known shape and the same for every crate. Each calls a
+//! function when half of its elements are built.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -64,20 +65,30 @@ impl Numbers {
     }
 }
 
+/// Returns the numbers of elements, and calls a function at half of them.
+fn halves(count: usize, at_half: fn()) -> impl Iterator<Item = usize> {
+    (0..count).inspect(move |index| {
+        if *index == count / 2 {
+            at_half();
+        }
+    })
+}
+
 /// Returns the map.
-pub fn map(scale: usize) -> Map {
+pub fn map(scale: usize, at_half: fn()) -> Map {
     let mut numbers = Numbers::new();
     let keys = 100_000 / scale;
     let words = |numbers: &mut Numbers| (0..5).map(|_| numbers.text(4, 40)).collect();
-    (0..keys).map(|key| (format!("key {key}"), words(&mut numbers))).collect()
+    let entry = |key| (format!("key {key}"), words(&mut numbers));
+    halves(keys, at_half).map(entry).collect()
 }
 
 /// Returns the tree; names are inserted in random order.
-pub fn tree(scale: usize) -> Node {
+pub fn tree(scale: usize, at_half: fn()) -> Node {
     let mut numbers = Numbers::new();
     let node = |name| Node { name, left: None, right: None };
     let mut root = node(numbers.text(8, 16));
-    for _ in 1..1_000_000 / scale {
+    for _ in halves(1_000_000 / scale, at_half).skip(1) {
         let name = numbers.text(8, 16);
         let mut at = &mut root;
         loop {
@@ -92,24 +103,24 @@ pub fn tree(scale: usize) -> Node {
 }
 
 /// Returns the ordered map.
-pub fn ordered(scale: usize) -> Ordered {
+pub fn ordered(scale: usize, at_half: fn()) -> Ordered {
     let mut numbers = Numbers::new();
     let entry = |_| {
         let length = 1 + numbers.below(60);
         (numbers.next(), vec![7; length as usize])
     };
-    (0..500_000 / scale).map(entry).fold(BTreeMap::new(), |mut map, (key, value)| {
+    halves(500_000 / scale, at_half).map(entry).fold(BTreeMap::new(), |mut map, (key, value)| {
         map.insert(key, value);
         map
     })
 }
 
 /// Returns the owners.
-pub fn owners(scale: usize) -> Owners {
+pub fn owners(scale: usize, at_half: fn()) -> Owners {
     let mut numbers = Numbers::new();
     let mut owners: Owners = Vec::new();
-    for number in 0..250_000 / scale as u64 {
-        let leaf = Arc::new(Leaf { number, name: numbers.text(4, 40) });
+    for number in halves(250_000 / scale, at_half) {
+        let leaf = Arc::new(Leaf { number: number as u64, name: numbers.text(4, 40) });
         owners.push(Arc::clone(&leaf));
         owners.push(leaf);
     }

@@ -92,6 +92,17 @@ fn run<T: Measured + memreport::MallocSizeOf + Sync + 'static>(
     Ok(())
 }
 
+/// Starts tracking with the options of `START_AT_HALF`, if there are some.
+fn start_late() {
+    let Ok(options) = std::env::var("START_AT_HALF") else { return };
+    let started = options.parse().map_err(|error| format!("{error}")).and_then(|options| {
+        dmd::start(options).map_err(|error| error.to_string())
+    });
+    if let Err(error) = started {
+        panic!("START_AT_HALF={options}: {error}");
+    }
+}
+
 /// Measures the value in collections and prints the time of the reporter in each.
 ///
 /// The time runs from the first claim to the last, without the bookkeeping that follows.
@@ -133,10 +144,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (rounds, scale): (usize, usize) = (rounds.parse()?, scale.parse()?);
     match structure.as_str() {
-        "map" => run(|| data::map(scale), rounds, only)?,
-        "tree" => run(|| data::tree(scale), rounds, only)?,
-        "ordered" => run(|| data::ordered(scale), rounds, only)?,
-        "owners" => run(|| data::owners(scale), rounds, only)?,
+        "map" => run(|| data::map(scale, start_late), rounds, only)?,
+        "tree" => run(|| data::tree(scale, start_late), rounds, only)?,
+        "ordered" => run(|| data::ordered(scale, start_late), rounds, only)?,
+        "owners" => run(|| data::owners(scale, start_late), rounds, only)?,
         _ => return Err(format!("no structure is called {structure}").into()),
     }
     Ok(())
