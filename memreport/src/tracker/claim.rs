@@ -39,6 +39,8 @@ pub struct ExpectedBlock {
     pub field: Cell<Option<&'static Field>>,
     /// The bytes to count if an incomplete table does not have it.
     pub(crate) otherwise: Cell<Otherwise>,
+    /// The usable bytes, if the allocator has reported them.
+    pub(crate) usable: Cell<usize>,
 }
 
 /// The bytes to count for a block that an incomplete table does not have.
@@ -56,6 +58,8 @@ pub(crate) enum Otherwise {
     QueriedAligned(Alignment),
     /// Its usable bytes, since it was there when the collection began. Its layout is unknown.
     Unsized,
+    /// The usable bytes that the allocator has reported already.
+    Reported,
     /// None: it stands for a claim that is answered already.
     Answered,
 }
@@ -78,12 +82,6 @@ impl Otherwise {
             Self::Queried(alignment) | Self::QueriedAligned(alignment) => Some(alignment),
             _ => None,
         }
-    }
-
-    /// Returns whether the allocator reports the usable bytes, and the alignment is not large.
-    #[inline(always)]
-    pub(crate) fn is_queried(self) -> bool {
-        matches!(self, Self::Queried(_))
     }
 
     /// Returns whether blocks of this kind have a known size and no large alignment.
@@ -120,7 +118,17 @@ impl ExpectedBlock {
             size: Cell::new(size),
             field: Cell::new(None),
             otherwise: Cell::new(Otherwise::Computed),
+            usable: Cell::new(0),
         }
+    }
+}
+
+impl ExpectedBlock {
+    /// Returns the usable bytes, if the allocator has reported them.
+    #[inline(always)]
+    #[must_use]
+    pub fn reported(&self) -> Option<usize> {
+        (self.otherwise.get() == Otherwise::Reported).then_some(self.usable.get())
     }
 }
 
@@ -132,17 +140,12 @@ pub struct ExpectedBlocks<'b> {
     pub blocks: &'b [ExpectedBlock],
     /// Blocks of a later call. The recorder prefetches what it reads for them.
     pub next: &'b [ExpectedBlock],
-    /// The `next` blocks of the call before this one, for which all has arrived. The recorder
-    /// prefetches for the size queries of those that are not in the table.
-    pub arrived: &'b [ExpectedBlock],
     /// Called for each block that the quick look-up cannot decide, when all before it are recorded.
     pub missed: &'b dyn Fn(&ExpectedBlock),
     /// The size query of the program's allocator.
     pub(crate) usable_size: unsafe fn(*const u8, Layout) -> usize,
     /// The size classes of that allocator.
     pub(crate) classes: &'b SizeClasses,
-    /// True if that query reads the word before a block.
-    pub(crate) reads_headers: bool,
 }
 
 impl core::fmt::Debug for ExpectedBlocks<'_> {

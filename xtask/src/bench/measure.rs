@@ -39,24 +39,29 @@ struct Answer {
 
 type Answers = HashMap<String, Answer>;
 
+/// The options with which DMD tracks every block.
+const TRACKED: &str = "--stacks=none";
+
 /// The rounds of one launch, of which the median counts.
 const ROUNDS: &str = "3";
 
 /// Measures all structures. Where a process has its data in physical memory changes its times by up
 /// to a third, for as long as it runs. So the program is launched again and again, in turn with DMD
-/// asleep and awake, and a ratio is of two launches that followed each other.
+/// asleep, awake, and started when half of a structure is built, and a ratio is of launches that
+/// followed each other.
 pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
     let program = build_peers()?;
     let (launches, scale) = if is_quick { (7, "10") } else { (15, "1") };
     let mut figures = Vec::new();
     for (structure, what, target) in STRUCTURES {
-        let (mut asleep, mut awake) = (Answers::new(), Answers::new());
+        let [mut asleep, mut awake, mut late] = [(); 3].map(|()| Answers::new());
         for launch in 0..launches {
             // The others are measured once, for the table.
             let only: &[&str] = if launch == 0 { &[] } else { &[OURS, COLLECTING, PEER] };
-            for (answers, dmd) in [(&mut asleep, ""), (&mut awake, "--stacks=none")] {
-                add(answers, measure(&program, [structure, ROUNDS, scale], only, dmd)?);
-            }
+            let args = [structure, ROUNDS, scale];
+            add(&mut asleep, measure(&program, args, only, ("DMD", ""))?);
+            add(&mut awake, measure(&program, args, only, ("DMD", TRACKED))?);
+            add(&mut late, measure(&program, args, &[COLLECTING], ("START_AT_HALF", TRACKED))?);
         }
         table(&format!("{structure}: {what}"), &asleep, &awake, out)?;
         figures.push(miss(&format!("{structure}: what is not reported, awake"), &awake)?);
@@ -82,6 +87,11 @@ pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> 
             (of(&awake, COLLECTING)?, of(&asleep, OURS)?),
             AWAKE,
         ));
+        figures.push(ratio(
+            &format!("{structure}: time, collecting late, of asleep"),
+            (of(&late, COLLECTING)?, of(&asleep, OURS)?),
+            AWAKE,
+        ));
     }
     figure::table(&format!("Measuring ({launches} interleaved launches)"), &figures, out)?;
     Ok(lines(&figures, out)?)
@@ -104,9 +114,14 @@ fn target_folder() -> std::path::PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| build::root().join("target"), Into::into)
 }
 
-fn measure(program: &Path, args: [&str; 3], only: &[&str], dmd: &str) -> Result<Answers, Failure> {
+fn measure(
+    program: &Path,
+    args: [&str; 3],
+    only: &[&str],
+    (name, options): (&str, &str),
+) -> Result<Answers, Failure> {
     let mut command = Command::new(program);
-    command.args(args).args(only).env("DMD", dmd);
+    command.args(args).args(only).env_remove("DMD").env(name, options);
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(format!("peers-measure {} failed", args.join(" ")).into());

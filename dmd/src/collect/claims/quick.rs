@@ -1,7 +1,7 @@
 //! Claims of blocks by the copy of the table alone: most blocks of a batch, in one loop.
 
 use memreport::__private::{
-    AtBegin, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks, QuickAnswer,
+    AtBegin, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks, ExpectedSizes, QuickAnswer,
 };
 
 use super::packed::{ClaimantBits, Region, ShortClaim};
@@ -112,6 +112,63 @@ impl ClaimBuffer {
         self.packed.take_places(claims);
         counted.blocks += claims;
         counted.bytes += bytes_of_claims;
+        done
+    }
+
+    /// Counts blocks as [`claim_quickly`](Self::claim_quickly) does, where the table has gaps: most
+    /// have reported sizes.
+    #[inline(always)]
+    pub(super) fn claim_with_gaps(
+        &self,
+        expected: &ExpectedBlocks<'_>,
+        blocks: &[ExpectedBlock],
+        reporter: u32,
+        counted: &mut CountedBlocks,
+    ) -> usize {
+        let mut done = 0;
+        loop {
+            let reported = self.claim_reported(&blocks[done..], reporter, counted);
+            let rest = &blocks[done + reported..];
+            let others = rest.iter().take_while(|block| block.reported().is_none()).count();
+            let quick = self.claim_quickly::<true>(expected, &rest[..others], reporter, counted);
+            done += reported + quick;
+            if quick < others || reported + quick == 0 {
+                return done;
+            }
+        }
+    }
+
+    /// Claims blocks up to the first one whose size is not reported, or does not fit into a word,
+    /// and returns how many.
+    #[inline(always)]
+    fn claim_reported(
+        &self,
+        blocks: &[ExpectedBlock],
+        reporter: u32,
+        counted: &mut CountedBlocks,
+    ) -> usize {
+        let (region, places) = self.packed.free_places(blocks.len());
+        let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
+        let (mut done, mut bytes) = (0, 0);
+        for (block, place) in blocks.iter().zip(places) {
+            let Some(usable) = block.reported() else { break };
+            let start = sys::untagged(block.start.get().addr());
+            let claimant = Claimant { reporter, field: block.field.get() };
+            let field = claimants::address(claimant.field);
+            if field != last {
+                let id = self.claimants.id(claimant);
+                let Some(other) = id.and_then(ClaimantBits::of) else { break };
+                (last, bits) = (field, other);
+            }
+            let sizes = ExpectedSizes { requested: Some(block.size.get()), usable };
+            let short = ShortClaim::new(start, sizes, bits);
+            let Some(short) = short.filter(|_| Region::of(start) == region) else { break };
+            short.store(place);
+            (done, bytes) = (done + 1, bytes + usable);
+        }
+        self.packed.take_places(done);
+        counted.blocks += done;
+        counted.bytes += bytes;
         done
     }
 

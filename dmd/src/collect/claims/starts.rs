@@ -4,7 +4,7 @@
 //! A claim of such a block needs no look-up. The copy takes an eighth of the table or less, so more
 //! of it stays in the cache.
 
-use memreport::__private::{AroundBegin, AtBegin, ExpectedBlock, ExpectedBlocks, prefetch};
+use memreport::__private::{AroundBegin, AtBegin, ExpectedBlock, prefetch};
 
 use super::packed::Region;
 use crate::mem::pages::PageList;
@@ -170,24 +170,18 @@ impl Starts {
         Some(StartsOfRegion { codes: self.codes, bytes, greatest })
     }
 
-    /// Prefetches for these blocks.
+    /// Prefetches for these blocks. Where the table has gaps, the sizes of most are reported, and
+    /// nothing is read for them.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, blocks: &[ExpectedBlock]) {
+    pub(crate) fn prefetch(&self, blocks: &[ExpectedBlock], has_every_block: bool) {
+        if !has_every_block {
+            let others = blocks.iter().filter(|block| block.reported().is_none());
+            return others.for_each(|block| prefetch(self.address_of_byte(start_of(block))));
+        }
         self.each_region(blocks, |found, blocks| {
             if let Some(found) = found {
                 blocks.iter().for_each(|block| prefetch(found.address(start_of(block))));
             }
-        });
-    }
-
-    /// Prefetches for the size queries of those arrived blocks that are not here.
-    #[inline(never)]
-    pub(crate) fn prefetch_queries(&self, expected: &ExpectedBlocks<'_>) {
-        self.each_region(expected.arrived, |found, blocks| {
-            let at_begin =
-                |block| found.map_or(AtBegin::NoBlock, |found| found.at(start_of(block)));
-            let missing = blocks.iter().filter(|block| at_begin(block) == AtBegin::NoBlock);
-            missing.for_each(|block| expected.prefetch_query(block));
         });
     }
 

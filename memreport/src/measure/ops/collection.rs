@@ -27,9 +27,10 @@ pub(crate) struct Collection<'c> {
     pub(super) recorder: Option<&'c dyn Recorder>,
     /// The size query of the program's allocator.
     pub(super) usable_size: UsableSizeFn,
-    /// The same query, if it reports the sizes of all blocks whose layouts are known. Where blocks
-    /// of a table are claimed, they wait instead.
+    /// The same query, if blocks whose layouts are known are only counted.
     pub(super) queries_own_blocks: Option<UsableSizeFn>,
+    /// True if the query reports the sizes of such blocks that are claimed: the table has gaps.
+    pub(super) queries_claimed_blocks: bool,
     /// The classes of blocks that a recorder knows. Without a recorder there are none.
     pub(super) classes: &'static SizeClasses,
     /// True if sizes are read from the words before blocks, if only of some.
@@ -60,11 +61,16 @@ impl<'c> Collection<'c> {
             SizeSource::Table(_) => recorder.is_none().then_some(usable_size),
             SizeSource::Layout | SizeSource::Function(_) => None,
         };
+        let has_gaps = match sizes {
+            SizeSource::Table(tracker) => recorder.is_some() && !tracker.tracks_every_block(),
+            _ => false,
+        };
         Collection {
             sizes,
             recorder,
             usable_size,
             queries_own_blocks,
+            queries_claimed_blocks: has_gaps,
             classes: recorder.map_or(&SizeClasses::NONE, |_| size_classes()),
             reads_headers: reads_headers(sizes, recorder.is_some()),
             knows_blocks: recorder.filter(|recorder| recorder.at_begin(0) != AtBegin::Unknown),

@@ -19,7 +19,6 @@ use core::ptr::{null, without_provenance};
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
-use crate::measure::lookahead::{fetch, header};
 use crate::tracker::Tracker;
 use crate::tracker::claim::{
     AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place,
@@ -90,20 +89,27 @@ impl Ops<'_> {
         self.expect(pending, start, size, Otherwise::Computed);
     }
 
-    /// Adds a block as [`expect_block`](Self::expect_block) does. If an incomplete table does not
-    /// have it, the allocator reports its size.
+    /// Adds a block as [`expect_block`](Self::expect_block) does. Where the table has gaps, the
+    /// allocator reports its size: at once, since mostly nobody else knows it.
     ///
     /// # Safety
     ///
     /// `start` is a live block of the global allocator with this layout, until these `Ops` have no
     /// work left.
-    #[inline(always)]
+    // Not inlined: the code of a measurement without claims would get longer, and slower.
+    #[inline(never)]
     pub(super) unsafe fn expect_own_block(
         &self,
         pending: &Pending,
         start: *const u8,
         layout: Layout,
     ) {
+        if self.collection.queries_claimed_blocks {
+            // SAFETY: the caller's contract, for the allocator of the declaration.
+            let usable = unsafe { (self.collection.usable_size)(start, layout) };
+            pending.blocks[pending.next.get() % RING].usable.set(usable);
+            return self.expect(pending, start, layout.size(), Otherwise::Reported);
+        }
         self.expect(pending, start, layout.size(), Otherwise::query(layout));
     }
 
@@ -149,15 +155,12 @@ impl Ops<'_> {
     fn look_up_prefetched(&self, pending: &Pending) {
         let Pending { blocks, next, prefetched, .. } = pending;
         let next = next.get();
-        let last_but =
-            |batches: usize| &blocks[(next + RING - (batches + 1) * BATCH) % RING..][..BATCH];
-        let newest = last_but(0);
-        let arrived = if prefetched.get() == 0 { &[] } else { last_but(1) };
+        let newest = &blocks[(next + RING - BATCH) % RING..][..BATCH];
         if prefetched.get() < RING - BATCH {
             prefetched.set(prefetched.get() + BATCH);
-            self.look_up_blocks(&[], [arrived, newest]);
+            self.look_up_blocks(&[], newest);
         } else {
-            self.look_up_blocks(&blocks[next..][..BATCH], [arrived, newest]);
+            self.look_up_blocks(&blocks[next..][..BATCH], newest);
         }
     }
 
@@ -178,31 +181,25 @@ impl Ops<'_> {
         let begin = end / BATCH * BATCH;
         let newest = &blocks[begin..end];
         if prefetched == 0 && newest.len() <= FEW {
-            return self.look_up_blocks(newest, [&[], &[]]);
+            return self.look_up_blocks(newest, &[]);
         }
         let full_batch = |before| &blocks[(begin + RING - BATCH - before) % RING..][..BATCH];
-        let last_full = if prefetched == 0 { &[] } else { full_batch(0) };
-        self.look_up_blocks(&[], [last_full, newest]);
-        if self.collection.reads_headers {
-            self.look_up_blocks(&[], [newest, &[]]);
-        }
+        self.look_up_blocks(&[], newest);
         for before in (0..prefetched).step_by(BATCH).rev() {
-            self.look_up_blocks(full_batch(before), [&[], &[]]);
+            self.look_up_blocks(full_batch(before), &[]);
         }
-        self.look_up_blocks(newest, [&[], &[]]);
+        self.look_up_blocks(newest, &[]);
     }
 
-    fn look_up_blocks(&self, blocks: &[ExpectedBlock], [arrived, next]: [&[ExpectedBlock]; 2]) {
+    fn look_up_blocks(&self, blocks: &[ExpectedBlock], next: &[ExpectedBlock]) {
         let Some(recorder) = self.collection.recorder else { return };
         let missed = |block: &ExpectedBlock| self.look_up_missed(block);
         let batch = ExpectedBlocks {
             blocks,
             next,
-            arrived,
             missed: &missed,
             usable_size: self.collection.usable_size,
             classes: self.collection.classes,
-            reads_headers: self.collection.reads_headers,
         };
         let counted = recorder.claimed_expected(batch, self.collection.reporter.get());
         self.sums.count_blocks(counted);
@@ -226,7 +223,9 @@ impl Ops<'_> {
             let size_if_known = (otherwise != Otherwise::Unsized).then_some(size);
             let claim = Claim { address: start.addr(), size: size_if_known, place: Place::Start };
             let mut found = tracker.look_up(claim);
-            if found.wrong == Some(Wrong::Untracked) {
+            if let (Some(usable), Some(Wrong::Untracked)) = (block.reported(), found.wrong) {
+                found.bytes = usable;
+            } else if found.wrong == Some(Wrong::Untracked) {
                 let Some(alignment) = otherwise.alignment() else {
                     return self.count_computed(size_if_known.unwrap_or(0));
                 };
@@ -255,20 +254,6 @@ impl Ops<'_> {
 }
 
 impl ExpectedBlocks<'_> {
-    /// Returns whether the size query reads the word before a block.
-    #[must_use]
-    pub fn reads_headers(&self) -> bool {
-        self.reads_headers
-    }
-
-    /// Prefetches for the size query of one of the blocks, if its owner vouches for it.
-    #[inline(always)]
-    pub fn prefetch_query(&self, block: &ExpectedBlock) {
-        if block.otherwise.get().alignment().is_some() {
-            fetch(header(block.start.get()));
-        }
-    }
-
     /// Returns the answer for one of the blocks, if it follows from the block that was at its
     /// address when the collection began: `code` is that one's `usable` bytes / 16 + 1, 0 if there
     /// was none, or 255 if they are not known. With `has_gaps`, a block may be from before
@@ -292,7 +277,7 @@ impl ExpectedBlocks<'_> {
             let class = self.classes.code(size);
             // No branch for each: whether the table has a block is hard to predict.
             let is_missing = code == 0;
-            let is_claim = (class == code) | (is_missing & otherwise.is_queried());
+            let is_claim = class == code;
             let is_computed = is_missing & (otherwise == Otherwise::Supposed);
             if (class != 0) & (is_claim | is_computed) {
                 let bytes = if is_claim { (usize::from(class) - 1) * UNIT } else { size };
@@ -323,6 +308,9 @@ impl ExpectedBlocks<'_> {
                 // SAFETY: alive, by the invariant of the pending blocks.
                 let usable = unsafe { (self.usable_size)(block.start.get(), layout) };
                 return Some(ExpectedSizes { requested: Some(size), usable });
+            }
+            Otherwise::Reported => {
+                return Some(ExpectedSizes { requested: Some(size), usable: block.usable.get() });
             }
             Otherwise::Computed | Otherwise::Supposed => Some(size),
             Otherwise::Unsized => None,

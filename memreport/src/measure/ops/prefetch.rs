@@ -3,8 +3,8 @@
 //! A prefetch is a hint. It reads nothing and accepts any address. Each query is still made and
 //! answered within its call.
 
-use super::Ops;
 use super::queue::OwningPointer;
+use super::{Collection, Ops};
 use crate::allocator::size_source::SizeSource;
 use crate::measure::lookahead::{LINE, Lookahead, fetch};
 use crate::measure::size_of::MallocSizeOf;
@@ -172,9 +172,7 @@ impl Ops<'_> {
             SizeSource::Allocator(_) | SizeSource::Function(_) => None,
             SizeSource::Table(table) => Some(table),
         };
-        let knows_blocks = self.collection.knows_blocks;
-        // A recorder prefetches headers itself, when it knows which blocks the table lacks.
-        let reads_headers = self.collection.reads_headers && knows_blocks.is_none();
+        let Collection { reads_headers, knows_blocks, .. } = *self.collection;
         Some(Lookahead { table, reads_headers, knows_blocks, defers_pointees: false })
     }
 }
