@@ -240,13 +240,14 @@ impl Recorder for ClaimBuffer {
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
         self.starts.prefetch(blocks.next, self.has_every_block);
+        let has_gaps = !self.has_every_block && self.starts.is_complete();
         let mut rest = blocks.blocks;
         let mut counted = CountedBlocks::default();
         loop {
-            let quick = if self.has_every_block || !self.starts.is_complete() {
-                self.claim_quickly::<false>(&blocks, rest, reporter, &mut counted)
-            } else {
+            let quick = if has_gaps {
                 self.claim_with_gaps(&blocks, rest, reporter, &mut counted)
+            } else {
+                self.claim_quickly::<false>(&blocks, rest, reporter, &mut counted)
             };
             let Some((slow, after)) = rest[quick..].split_first() else { return counted };
             rest = after;

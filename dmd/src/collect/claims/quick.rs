@@ -4,9 +4,10 @@ use memreport::__private::{
     AtBegin, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks, ExpectedSizes, QuickAnswer,
 };
 
+use super::ClaimBuffer;
+use super::claimants::{self, Claimants};
 use super::packed::{ClaimantBits, Region, ShortClaim};
 use super::starts::{StartsOfRegion, UNIT, within};
-use super::{ClaimBuffer, claimants};
 use crate::mem::sys;
 
 /// The blocks of a region whose starts are multiples of 16, for quick questions.
@@ -49,6 +50,34 @@ impl<'s> QuickStarts<'s> {
     }
 }
 
+/// The claimant of the block before: mostly that of the next one too.
+struct LastClaimant {
+    /// The address of its field.
+    field: usize,
+    bits: ClaimantBits,
+}
+
+impl LastClaimant {
+    const NONE: Self = LastClaimant { field: usize::MAX, bits: ClaimantBits::ZERO };
+
+    /// Returns the bits of claims of this block, if there are such bits.
+    #[inline(always)]
+    fn bits(
+        &mut self,
+        claimants: &Claimants,
+        reporter: u32,
+        block: &ExpectedBlock,
+    ) -> Option<ClaimantBits> {
+        let claimant = Claimant { reporter, field: block.field.get() };
+        let field = claimants::address(claimant.field);
+        if field != self.field {
+            let bits = claimants.id(claimant).and_then(ClaimantBits::of)?;
+            *self = LastClaimant { field, bits };
+        }
+        Some(self.bits)
+    }
+}
+
 /// A block whose size does not follow from the copy of the table.
 enum OtherBlock {
     /// Its claim in one word, and its usable bytes.
@@ -74,19 +103,13 @@ impl ClaimBuffer {
         let (region, places) = self.packed.free_places(blocks.len());
         let starts = self.starts.of(region);
         let quick = starts.and_then(|starts| QuickStarts::of(starts, region));
-        let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
+        let mut last = LastClaimant::NONE;
         let (mut done, mut claims, mut bytes_of_claims) = (0, 0, 0);
         for block in blocks {
             let Some(place) = places.get(claims) else { break };
             let start = sys::untagged(block.start.get().addr());
             let answer = quick.and_then(|quick| quick.answer(start, expected, block, HAS_GAPS));
-            let claimant = Claimant { reporter, field: block.field.get() };
-            let field = claimants::address(claimant.field);
-            if field != last {
-                let id = self.claimants.id(claimant);
-                let Some(other) = id.and_then(ClaimantBits::of) else { break };
-                (last, bits) = (field, other);
-            }
+            let Some(bits) = last.bits(&self.claimants, reporter, block) else { break };
             let (short, QuickAnswer { is_claim, bytes }) = match answer {
                 Some(answer) => {
                     (ShortClaim::of_small(start, block.size.get(), answer.bytes, bits), answer)
@@ -148,18 +171,12 @@ impl ClaimBuffer {
         counted: &mut CountedBlocks,
     ) -> usize {
         let (region, places) = self.packed.free_places(blocks.len());
-        let (mut last, mut bits) = (usize::MAX, ClaimantBits::ZERO);
+        let mut last = LastClaimant::NONE;
         let (mut done, mut bytes) = (0, 0);
         for (block, place) in blocks.iter().zip(places) {
             let Some(usable) = block.reported() else { break };
             let start = sys::untagged(block.start.get().addr());
-            let claimant = Claimant { reporter, field: block.field.get() };
-            let field = claimants::address(claimant.field);
-            if field != last {
-                let id = self.claimants.id(claimant);
-                let Some(other) = id.and_then(ClaimantBits::of) else { break };
-                (last, bits) = (field, other);
-            }
+            let Some(bits) = last.bits(&self.claimants, reporter, block) else { break };
             let sizes = ExpectedSizes { requested: Some(block.size.get()), usable };
             let short = ShortClaim::new(start, sizes, bits);
             let Some(short) = short.filter(|_| Region::of(start) == region) else { break };

@@ -197,13 +197,13 @@ fn report_log(reports: &mut Reports<'_>) {
     }
 }
 
-/// Claims an address that is no block. Only while DMD is awake: otherwise the allocator would read
-/// it.
+/// Claims an address that is no block. Only reporters do, and only while DMD is awake: otherwise
+/// the allocator would read it.
 fn claim_wrongly(ops: &Ops<'_>, start: *const u8, layout: Layout) {
     if ops.finds_enclosing_blocks() {
         // SAFETY: this breaks the contract of `block`, which is the fault. It only makes a wrong
-        // report: with a table, the claim is looked up there, and neither the memory nor the
-        // allocator is touched.
+        // report: in a collection whose table has every block, the claim is looked up there, and
+        // neither the memory nor the allocator is touched.
         unsafe { ops.block(start, layout) };
     }
 }
