@@ -50,7 +50,7 @@ impl<'s> QuickStarts<'s> {
     }
 }
 
-/// The claimant of the block before: mostly that of the next one too.
+/// The claimant of the block before, which is mostly the next one's too.
 struct LastClaimant {
     /// The address of its field.
     field: usize,

@@ -1,9 +1,9 @@
 //! Collects the blocks that a collection claims, and passes them on together.
 //!
 //! The memory that a claim reads is mostly not in the cache, and each claim is a call through a
-//! pointer. The recorder prefetches for a batch, and claims it in a later call. Claims keep the order in
-//! which they are made. Most of them take no look-up: the recorder has the size, and verifies the
-//! claim later.
+//! pointer. The recorder prefetches for a batch, and claims it in a later call. Claims keep the
+//! order in which they are made. Most of them take no look-up: the recorder has the size, and
+//! verifies the claim later.
 //!
 //! For a size query the block must be alive. So it waits no longer than its borrow lasts, also if a
 //! panic ends it.
