@@ -170,7 +170,7 @@ pub mod __private {
     pub use crate::tracker::Tracker;
     pub use crate::tracker::claim::{
         AroundBegin, AtBegin, Block, Claim, CountedBlocks, ExpectedBlock, ExpectedBlocks,
-        ExpectedSizes, Found, Place, QuickAnswer, Wrong,
+        ExpectedSizes, Found, KnownSizes, Place, Wrong,
     };
     pub use crate::tracker::recorder::{Claimant, FieldCache, Position, Recorder};
     pub use crate::tracker::size_classes::SizeClasses;

@@ -25,7 +25,7 @@ use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
     AroundBegin, AtBegin, Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks,
-    ExpectedSizes, FieldCache, Found, Position, Recorder, Words, Wrong,
+    ExpectedSizes, FieldCache, Found, KnownSizes, Position, Recorder, Words, Wrong,
 };
 use memreport::Field;
 
@@ -238,22 +238,27 @@ impl Recorder for ClaimBuffer {
         self.push_long(address, found.bytes, claimant, flags | wrong);
     }
 
+    fn claimed_known(&self, start: usize, sizes: KnownSizes, claimant: Claimant) -> bool {
+        match self.claimants.recent(claimant).and_then(ClaimantBits::of) {
+            Some(bits) => self.packed.push_known(sys::untagged(start), sizes, bits),
+            None => false,
+        }
+    }
+
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
-        self.starts.prefetch(blocks.next, self.has_every_block);
-        let has_gaps = !self.has_every_block && self.starts.is_complete();
+        // Where the table has gaps, sizes are known when blocks are added.
+        if self.has_every_block {
+            self.starts.prefetch(blocks.next);
+        }
         let mut rest = blocks.blocks;
         let mut counted = CountedBlocks::default();
         loop {
-            let quick = if has_gaps {
-                self.claim_with_gaps(&blocks, rest, reporter, &mut counted)
-            } else {
-                self.claim_quickly::<false>(&blocks, rest, reporter, &mut counted)
-            };
+            let quick = self.claim_quickly(&blocks, rest, reporter, &mut counted);
             let Some((slow, after)) = rest[quick..].split_first() else { return counted };
             rest = after;
             let claimant = Claimant { reporter, field: slow.field.get() };
             match self.claim_slowly(&blocks, slow, claimant) {
-                Some(bytes) => counted += CountedBlocks { blocks: 1, bytes, computed: 0 },
+                Some(bytes) => counted += CountedBlocks { blocks: 1, bytes },
                 None => (blocks.missed)(slow),
             }
         }
@@ -362,5 +367,35 @@ mod tests {
             );
         }
         assert_eq!(log.lost(), 0);
+    }
+
+    #[test]
+    fn known_blocks_of_the_last_region_are_claimed_at_once() {
+        let buffer = ClaimBuffer::new(Granule::OF_32, Epoch::FIRST, 0, Starts::new(Granule::OF_32));
+        let claimant = Claimant { reporter: 1, field: None };
+        let known =
+            |start, bytes, slop| buffer.claimed_known(start, KnownSizes { bytes, slop }, claimant);
+        assert!(!known(0x40, 20, 4), "there is no region yet");
+        let sizes = ExpectedSizes { requested: Some(20), usable: 24 };
+        assert!(buffer.push_short(0x20, sizes, claimant));
+        assert!(known(0x40, 20, 4) && known(0x60, 24, KnownSizes::UNKNOWN));
+        let refused = [
+            (0x80 + Region::BYTES, 20, 4),
+            (0x81, 20, 4),
+            (0x80, 1 << 15, 0),
+            (0x80, 20, 127),
+            (0x80, 20, KnownSizes::UNKNOWN - 1),
+        ];
+        assert!(!refused.into_iter().any(|(start, bytes, slop)| known(start, bytes, slop)));
+        // Until the batch is full.
+        assert!(!(0..100).all(|index| known(0x100 + 32 * index, 20, 4)));
+        let log = buffer.into_log();
+        let claims: Vec<_> = log.sorted().iter().map(|claim| log.resolve(claim)).collect();
+        let found: Vec<_> =
+            claims.iter().map(|claim| (claim.address, claim.requested, claim.bytes)).collect();
+        assert_eq!(found[..3], [(0x20, Some(20), 24), (0x40, Some(20), 24), (0x60, None, 24)]);
+        assert!(
+            found[3..].iter().all(|(_, requested, bytes)| (*requested, *bytes) == (Some(20), 24))
+        );
     }
 }

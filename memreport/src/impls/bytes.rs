@@ -26,7 +26,9 @@ impl MallocSizeOf for Bytes {
 
     #[inline]
     fn prefetch(&self, ahead: Lookahead<'_>) {
-        if !is_whole_block(self) {
+        if is_whole_block(self) {
+            ahead.supposed_block(self.as_ptr());
+        } else {
             let (start, length) = (self.as_ptr().addr(), self.len());
             let pointers = words_of(self).filter(|word| *word != length);
             ahead.words(pointers.clone());

@@ -18,6 +18,9 @@ pub struct Lookahead<'t> {
     pub(crate) reads_headers: bool,
     /// The recorder, if it knows most blocks without a look-up.
     pub(crate) knows_blocks: Option<&'t dyn Recorder>,
+    /// True if claims do not wait.
+    #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "read for slices of `bytes`"))]
+    pub(crate) claims_at_once: bool,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -52,6 +55,15 @@ impl Lookahead<'_> {
     #[inline]
     pub(crate) fn words(self, words: impl Iterator<Item = usize>) {
         words.for_each(|word| self.entry(word));
+    }
+
+    /// Prefetches for a claim of a block that probably starts here, if the claim does not wait.
+    #[cfg(feature = "bytes")]
+    #[inline]
+    pub(crate) fn supposed_block(self, start: *const u8) {
+        if self.claims_at_once {
+            self.entry(start.addr());
+        }
     }
 
     /// Prefetches for a look-up of this address, if a tracker answers.
@@ -127,8 +139,13 @@ mod tests {
     }
 
     /// Prefetches for visits to contents, not for size queries.
-    const CONTENTS: Lookahead<'_> =
-        Lookahead { table: None, reads_headers: false, knows_blocks: None, defers_pointees: false };
+    const CONTENTS: Lookahead<'_> = Lookahead {
+        table: None,
+        reads_headers: false,
+        knows_blocks: None,
+        claims_at_once: false,
+        defers_pointees: false,
+    };
 
     /// Returns the addresses that are prefetched by a call.
     fn fetched(call: impl FnOnce()) -> Vec<usize> {

@@ -33,13 +33,13 @@ pub enum Place {
 pub struct ExpectedBlock {
     /// The address of its first byte.
     pub start: Cell<*const u8>,
-    /// The size in bytes with which it was allocated.
+    /// The size in bytes with which it was allocated, or `NO_SIZE` if that is unknown.
     pub size: Cell<usize>,
     /// The innermost field of a derived type that led to the block.
     pub field: Cell<Option<&'static Field>>,
     /// The bytes to count if an incomplete table does not have it.
     pub(crate) otherwise: Cell<Otherwise>,
-    /// The usable bytes, if the allocator has reported them.
+    /// The usable bytes, if they are [`Known`](Otherwise::Known).
     pub(crate) usable: Cell<usize>,
 }
 
@@ -51,15 +51,12 @@ pub(crate) enum Otherwise {
     /// The usable bytes that the allocator reports. The block must be alive and has this alignment,
     /// of at most 16 bytes.
     Queried(Alignment),
-    /// Its requested bytes, as computed ones. Nobody has looked for it in the table yet.
-    Supposed,
     /// The usable bytes that the allocator reports, as of [`Queried`](Self::Queried), but with an
     /// alignment of more than 16 bytes.
     QueriedAligned(Alignment),
-    /// Its usable bytes, since it was there when the collection began. Its layout is unknown.
-    Unsized,
-    /// The usable bytes that the allocator has reported already.
-    Reported,
+    /// Its usable bytes, which are known: the allocator has reported them, or it was there when the
+    /// collection began.
+    Known,
     /// None: it stands for a claim that is answered already.
     Answered,
 }
@@ -87,7 +84,7 @@ impl Otherwise {
     /// Returns whether blocks of this kind have a known size and no large alignment.
     #[inline(always)]
     pub(crate) fn is_usual(self) -> bool {
-        matches!(self, Self::Computed | Self::Queried(_) | Self::Supposed)
+        matches!(self, Self::Computed | Self::Queried(_))
     }
 }
 
@@ -110,6 +107,9 @@ impl Alignment {
 }
 
 impl ExpectedBlock {
+    /// Stands for an unknown size. No block has it, so that the quick look-up does not find one.
+    pub(crate) const NO_SIZE: usize = isize::MAX.unsigned_abs();
+
     /// Creates the block of this start and size, without a field.
     #[must_use]
     pub const fn new(start: *const u8, size: usize) -> Self {
@@ -124,11 +124,19 @@ impl ExpectedBlock {
 }
 
 impl ExpectedBlock {
-    /// Returns the usable bytes, if the allocator has reported them.
+    /// Returns the sizes, if the usable bytes are known.
     #[inline(always)]
     #[must_use]
-    pub fn reported(&self) -> Option<usize> {
-        (self.otherwise.get() == Otherwise::Reported).then_some(self.usable.get())
+    pub fn known(&self) -> Option<ExpectedSizes> {
+        let sizes = || ExpectedSizes { requested: self.requested(), usable: self.usable.get() };
+        (self.otherwise.get() == Otherwise::Known).then(sizes)
+    }
+
+    /// Returns the size with which it was allocated, if that is known.
+    #[inline(always)]
+    pub(crate) fn requested(&self) -> Option<usize> {
+        let size = self.size.get();
+        (size != Self::NO_SIZE).then_some(size)
     }
 }
 
@@ -173,16 +181,6 @@ impl ExpectedBlocks<'_> {
     }
 }
 
-/// The answer for an expected block, without a look-up and without a size query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuickAnswer {
-    /// True if the block is claimed. Otherwise an incomplete table does not have it, and its bytes
-    /// are computed.
-    pub is_claim: bool,
-    /// The usable bytes of a claimed block, or the computed ones.
-    pub bytes: usize,
-}
-
 /// The block that started at an address when a collection began, as far as that is known without a
 /// look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,8 +201,13 @@ pub enum AroundBegin {
     Unknown,
     /// There was no block.
     NoBlock,
-    /// The block that started at this address.
-    Start(usize),
+    /// The block that started here, with this many usable bytes.
+    Block {
+        /// The address of its first byte.
+        start: usize,
+        /// Its usable bytes.
+        usable: usize,
+    },
 }
 
 /// The sizes of an expected block, which was not looked up in the table.
@@ -216,15 +219,39 @@ pub struct ExpectedSizes {
     pub usable: usize,
 }
 
-/// A number of blocks with the sum of their usable bytes, and bytes that are computed.
+/// The sizes of a block that is claimed at once, in two registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownSizes {
+    /// The bytes that it was allocated with; the usable ones if those are unknown.
+    pub bytes: usize,
+    /// The bytes beyond that the program may use, or [`UNKNOWN`](Self::UNKNOWN).
+    pub slop: usize,
+}
+
+impl KnownSizes {
+    /// The slop of a block whose requested bytes are unknown.
+    pub const UNKNOWN: usize = usize::MAX;
+
+    #[inline(always)]
+    pub(crate) fn of(ExpectedSizes { requested, usable }: ExpectedSizes) -> Self {
+        match requested {
+            Some(bytes) => {
+                // Too few usable bytes, as of a wrong claim, fit nowhere.
+                let slop = usable.wrapping_sub(bytes).min(Self::UNKNOWN - 1);
+                KnownSizes { bytes, slop }
+            }
+            None => KnownSizes { bytes: usable, slop: Self::UNKNOWN },
+        }
+    }
+}
+
+/// A number of blocks with the sum of their usable bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CountedBlocks {
     /// The number of blocks.
     pub blocks: usize,
     /// Their usable bytes.
     pub bytes: usize,
-    /// The requested bytes of further blocks, which an incomplete table does not have.
-    pub computed: usize,
 }
 
 impl core::ops::AddAssign for CountedBlocks {
@@ -232,7 +259,6 @@ impl core::ops::AddAssign for CountedBlocks {
     fn add_assign(&mut self, other: Self) {
         self.blocks += other.blocks;
         self.bytes += other.bytes;
-        self.computed += other.computed;
     }
 }
 

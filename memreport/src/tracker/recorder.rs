@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use super::claim::{AroundBegin, AtBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
+use super::claim::{AroundBegin, AtBegin, Claim, CountedBlocks, ExpectedBlocks, Found, KnownSizes};
 use crate::field::Field;
 use crate::tracker::words::Words;
 
@@ -11,9 +11,15 @@ pub trait Recorder {
     /// Records a claim and the answer of the look-up.
     fn claimed(&self, claim: Claim, found: Found, claimant: Claimant);
 
-    /// Records several blocks, all for this reporter, and counts their usable bytes, or computed
-    /// ones for blocks that an incomplete table does not have. `missed` receives each block that
-    /// has no quick way.
+    /// Records a block whose sizes are known. Returns `false`, and records nothing, if it must be
+    /// one of [`claimed_expected`](Self::claimed_expected).
+    fn claimed_known(&self, start: usize, sizes: KnownSizes, claimant: Claimant) -> bool {
+        let _ = (start, sizes, claimant);
+        false
+    }
+
+    /// Records several blocks, all for this reporter, and counts their usable bytes. `missed`
+    /// receives each block that has no quick way.
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
         let _ = reporter;
         blocks.look_up(|_| None)

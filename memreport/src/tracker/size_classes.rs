@@ -6,12 +6,6 @@ pub(crate) const UNIT: usize = 16;
 /// The number of units that have an entry.
 const UNITS: usize = 254;
 
-/// The bytes of a word of requested bytes.
-const WORD: usize = 8;
-
-/// The number of words that have an entry, with that of no bytes.
-const WORDS: usize = UNITS * UNIT / WORD + 1;
-
 /// The most requests of a class, so that the slop of each is known to fit into seven bits.
 const WIDEST: u8 = 127;
 
@@ -21,14 +15,11 @@ pub struct SizeClasses {
     /// By code: the number of requested sizes that have such usable bytes, the largest of which is
     /// the usable bytes. The first and the last code stand for no size.
     widths: [u8; UNITS + 2],
-    /// By requested bytes, in words of 8 rounded up: the code of the usable bytes; 0 if they differ
-    /// or are not known.
-    codes: [u8; WORDS],
 }
 
 impl SizeClasses {
     /// No class is known.
-    pub(crate) const NONE: Self = SizeClasses { widths: [0; UNITS + 2], codes: [0; WORDS] };
+    pub(crate) const NONE: Self = SizeClasses { widths: [0; UNITS + 2] };
 
     /// The usable bytes of glibc's blocks: up to 31 bytes more than requested, for a header's word
     /// and the smallest chunk less one byte, or a rest of 16 bytes that is no chunk of its own.
@@ -37,7 +28,7 @@ impl SizeClasses {
     pub(crate) const OF_HEADER: Self = {
         let mut widths = [32; UNITS + 2];
         (widths[0], widths[UNITS + 1]) = (0, 0);
-        SizeClasses { widths, codes: [0; WORDS] }
+        SizeClasses { widths }
     };
 
     /// Returns the classes of blocks whose usable bytes `class` returns for requests of each size.
@@ -51,27 +42,7 @@ impl SizeClasses {
                 *width = (*width).max(slop + 1);
             }
         }
-        let mut codes = [0; WORDS];
-        for (word, code) in codes.iter_mut().enumerate().skip(1) {
-            let (least, greatest) = ((word - 1) * WORD + 1, word * WORD);
-            let Some(usable) = class(least).filter(|usable| class(greatest) == Some(*usable))
-            else {
-                continue;
-            };
-            if usable % UNIT == 0 && usable - least < usize::from(WIDEST) {
-                *code = u8::try_from(usable / UNIT + 1).unwrap_or(0);
-            }
-        }
-        SizeClasses { widths, codes }
-    }
-
-    /// Returns the code of the usable bytes of each block that is requested with `size` bytes and
-    /// without a large alignment: these bytes divided by 16, plus 1. Returns 0 if they differ or
-    /// are not known, or are 127 or more than `size`.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn code(&self, size: usize) -> u8 {
-        self.codes.get(size.div_ceil(WORD)).copied().unwrap_or(0)
+        SizeClasses { widths }
     }
 
     /// Returns whether a block of `size` requested bytes has `usable` bytes, if a block at its
@@ -105,13 +76,6 @@ mod tests {
                     "{usable} {size}"
                 );
             }
-        }
-        for size in (0..5000).chain([isize::MAX.unsigned_abs(), usize::MAX]) {
-            let usable = usize::from(classes.code(size)).wrapping_sub(1).wrapping_mul(UNIT);
-            let is_known = classes.code(size) > 0;
-            assert!(!is_known || class(size) == Some(usable) && usable - size < 127, "{size}");
-            // All but the first and the last words, and classes with wide gaps.
-            assert!(is_known || !(17..513).contains(&size), "{size}");
         }
     }
 

@@ -52,25 +52,37 @@ impl Claimants {
     /// Returns the number of a claimant; `None` if memory is short or the limit is reached.
     #[inline]
     pub(crate) fn id(&self, claimant: Claimant) -> Option<ClaimantId> {
+        self.recent(claimant).or_else(|| self.find_or_insert(claimant))
+    }
+
+    /// Returns the number of a claimant that is in the cache.
+    #[inline(always)]
+    pub(crate) fn recent(&self, claimant: Claimant) -> Option<ClaimantId> {
         let field = address(claimant.field);
-        let slot = &self.recent[field / align_of::<Field>() % self.recent.len()];
-        let recent = slot.get();
-        if recent.field == field && recent.reporter == claimant.reporter {
-            return Some(recent.id);
-        }
-        let id = self.find_or_insert(claimant, field)?;
-        slot.set(Recent { field, reporter: claimant.reporter, id });
-        Some(id)
+        let recent = self.slot(field).get();
+        let is_it = recent.field == field && recent.reporter == claimant.reporter;
+        is_it.then_some(recent.id)
+    }
+
+    #[inline(always)]
+    fn slot(&self, field: usize) -> &Cell<Recent> {
+        &self.recent[field / align_of::<Field>() % self.recent.len()]
     }
 
     #[cold]
-    fn find_or_insert(&self, claimant: Claimant, field: usize) -> Option<ClaimantId> {
+    fn find_or_insert(&self, claimant: Claimant) -> Option<ClaimantId> {
+        let field = address(claimant.field);
         let List { numbers, fields } = &mut *self.list.borrow_mut();
         let number = numbers.intern((claimant.reporter, field as u64))?;
         if number as usize == fields.as_slice().len() && !fields.push(claimant.field) {
             return None;
         }
-        (number < self.limit).then_some(ClaimantId(number))
+        let id = ClaimantId(number);
+        if number >= self.limit {
+            return None;
+        }
+        self.slot(field).set(Recent { field, reporter: claimant.reporter, id });
+        Some(id)
     }
 
     /// Returns the number of claimants.

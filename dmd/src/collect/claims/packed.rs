@@ -21,7 +21,7 @@
 use std::array::from_fn;
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::ExpectedSizes;
+use memreport::__private::{ExpectedSizes, KnownSizes};
 
 use super::claimants::ClaimantId;
 use super::words::{self, ClaimWords, SIZES_BITS};
@@ -111,18 +111,12 @@ impl ClaimantBits {
 impl ShortClaim {
     /// Packs a claim into one word; `None` if it does not fit.
     #[inline(always)]
-    pub(crate) fn new(
-        start: usize,
-        sizes: ExpectedSizes,
-        ClaimantBits(bits): ClaimantBits,
-    ) -> Option<Self> {
+    pub(crate) fn new(start: usize, sizes: ExpectedSizes, bits: ClaimantBits) -> Option<Self> {
         let sizes = words::pack_sizes(sizes)?;
         if start & ((1 << ALIGNMENT_BITS) - 1) != 0 {
             return None;
         }
-        let within = (start & (Region::BYTES - 1)) as u64 >> ALIGNMENT_BITS;
-        let word = within | sizes << SIZES_SHIFT | bits;
-        Some(ShortClaim { region: Region::of(start), word })
+        Some(ShortClaim::packed(start, sizes, bits))
     }
 
     /// Packs a claim whose sizes are known to fit: less than 32 KiB, with at most 126 bytes of
@@ -132,13 +126,19 @@ impl ShortClaim {
         start: usize,
         requested: usize,
         usable: usize,
-        ClaimantBits(bits): ClaimantBits,
+        bits: ClaimantBits,
     ) -> Self {
         let sizes = words::pack_known(requested, usable);
         debug_assert_eq!(
             words::pack_sizes(ExpectedSizes { requested: Some(requested), usable }),
             Some(sizes)
         );
+        ShortClaim::packed(start, sizes, bits)
+    }
+
+    /// Packs a claim with packed sizes.
+    #[inline(always)]
+    fn packed(start: usize, sizes: u64, ClaimantBits(bits): ClaimantBits) -> Self {
         let within = (start & (Region::BYTES - 1)) as u64 >> ALIGNMENT_BITS;
         ShortClaim { region: Region::of(start), word: within | sizes << SIZES_SHIFT | bits }
     }
@@ -173,11 +173,30 @@ impl PackedClaims {
         (self.region.get(), free.get(..claims).unwrap_or(free))
     }
 
+    /// Returns whether the last claim is in this region.
+    pub(crate) fn is_in(&self, region: Region) -> bool {
+        self.region.get() == region
+    }
+
     /// Adds the claims that were stored in the first places of
     /// [`free_places`](Self::free_places).
     #[inline(always)]
     pub(crate) fn take_places(&self, claims: usize) {
         self.batched.set(self.batched.get() + claims);
+    }
+
+    /// Adds a claim of a block whose sizes are known. Returns `false`, and adds nothing, if the
+    /// batch is full, the claim does not fit into a word, or is of another region than the last.
+    #[inline(always)]
+    pub(crate) fn push_known(&self, start: usize, sizes: KnownSizes, bits: ClaimantBits) -> bool {
+        let Some(sizes) = words::pack_known_sizes(sizes) else { return false };
+        let Some(place) = self.batch.get(self.batched.get()) else { return false };
+        if !self.is_in(Region::of(start)) || start & ((1 << ALIGNMENT_BITS) - 1) != 0 {
+            return false;
+        }
+        ShortClaim::packed(start, sizes, bits).store(place);
+        self.batched.set(self.batched.get() + 1);
+        true
     }
 
     /// Adds a claim. If memory is short, it may be lost, and is counted.

@@ -140,11 +140,6 @@ impl Starts {
         self.is_incomplete = true;
     }
 
-    /// Returns whether all blocks are here that the table has.
-    pub(crate) fn is_complete(&self) -> bool {
-        !self.is_incomplete
-    }
-
     /// Makes a region the last one. Returns `false` if there is no place or no memory for it.
     #[cold]
     fn find_or_add(&mut self, region: Region) -> bool {
@@ -170,14 +165,9 @@ impl Starts {
         Some(StartsOfRegion { codes: self.codes, bytes, greatest })
     }
 
-    /// Prefetches for these blocks. Where the table has gaps, the sizes of most are reported, and
-    /// nothing is read for them.
+    /// Prefetches for these blocks.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, blocks: &[ExpectedBlock], has_every_block: bool) {
-        if !has_every_block {
-            let others = blocks.iter().filter(|block| block.reported().is_none());
-            return others.for_each(|block| prefetch(self.address_of_byte(start_of(block))));
-        }
+    pub(crate) fn prefetch(&self, blocks: &[ExpectedBlock]) {
         self.each_region(blocks, |found, blocks| {
             if let Some(found) = found {
                 blocks.iter().for_each(|block| prefetch(found.address(start_of(block))));
@@ -217,7 +207,7 @@ impl Starts {
         let found = self.of(Region::of(address)).and_then(|starts| starts.nearest(address));
         match found {
             Some((start, AtBegin::Usable(usable))) if address < start + usable => {
-                AroundBegin::Start(start)
+                AroundBegin::Block { start, usable }
             }
             // Blocks do not overlap.
             Some((_, AtBegin::Usable(_) | AtBegin::NoBlock)) => AroundBegin::NoBlock,
@@ -229,8 +219,10 @@ impl Starts {
     fn other_around(&self, address: usize) -> AroundBegin {
         let others = self.others.as_slice();
         let before = others.partition_point(|other| other.start <= address);
-        match before.checked_sub(1).map(|last| others[last]) {
-            Some(last) if address < last.end => AroundBegin::Start(last.start),
+        match before.checked_sub(1).map(|last| &others[last]) {
+            Some(&OtherBlock { start, end }) if address < end => {
+                AroundBegin::Block { start, usable: end - start }
+            }
             _ => AroundBegin::NoBlock,
         }
     }
@@ -367,17 +359,18 @@ mod tests {
         let mut starts = Starts::new(Granule::OF_32);
         let blocks = [(0x1010, 24), (0x1030, 4056), (0x3000, 5000), (0x9000, 1 << 30)];
         blocks.iter().for_each(|(start, usable)| starts.insert(*start, *usable));
+        let at = |start, usable| AroundBegin::Block { start, usable };
         for (address, expected) in [
             (0x1000, AroundBegin::NoBlock),
-            (0x1010, AroundBegin::Start(0x1010)),
-            (0x1027, AroundBegin::Start(0x1010)),
+            (0x1010, at(0x1010, 24)),
+            (0x1027, at(0x1010, 24)),
             (0x1028, AroundBegin::NoBlock),
-            (0x1030 + 4055, AroundBegin::Start(0x1030)),
+            (0x1030 + 4055, at(0x1030, 4056)),
             (0x1030 + 4056, AroundBegin::NoBlock),
-            (0x3000, AroundBegin::Start(0x3000)),
-            (0x3000 + 4999, AroundBegin::Start(0x3000)),
+            (0x3000, at(0x3000, 5000)),
+            (0x3000 + 4999, at(0x3000, 5000)),
             (0x3000 + 5000, AroundBegin::NoBlock),
-            (0x9000 + 5000, AroundBegin::Start(0x9000)),
+            (0x9000 + 5000, at(0x9000, 1 << 30)),
             (0x9000 + (1 << 30), AroundBegin::NoBlock),
             // No block starts in this page or the one before.
             (0x6000, AroundBegin::NoBlock),

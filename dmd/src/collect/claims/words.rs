@@ -1,6 +1,6 @@
 //! A claim in two words, ready to be sorted by address.
 
-use memreport::__private::{ExpectedSizes, Wrong};
+use memreport::__private::{ExpectedSizes, KnownSizes, Wrong};
 
 use super::claimants::ClaimantId;
 
@@ -76,6 +76,15 @@ pub(super) fn pack_sizes(sizes: ExpectedSizes) -> Option<u64> {
     fits.then_some((lower | slop << REQUESTED_BITS) as u64)
 }
 
+/// Packs the sizes of a block that is claimed at once, as [`pack_sizes`] does.
+#[inline(always)]
+pub(super) fn pack_known_sizes(KnownSizes { bytes, slop }: KnownSizes) -> Option<u64> {
+    // An unknown slop is the largest number: 0 if 1 is added, and `UNKNOWN` in its lowest bits.
+    const { assert!(KnownSizes::UNKNOWN == usize::MAX && UNKNOWN.count_ones() == SLOP_BITS) };
+    let fits = bytes >> REQUESTED_BITS == 0 && slop.wrapping_add(1) <= UNKNOWN;
+    fits.then_some((bytes | (slop & UNKNOWN) << REQUESTED_BITS) as u64)
+}
+
 /// Packs sizes that are known to fit.
 #[inline(always)]
 pub(super) fn pack_known(requested: usize, usable: usize) -> u64 {
@@ -112,4 +121,37 @@ pub(super) const WRONG_KINDS: [Option<Wrong>; 5] = [
 #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
 pub(crate) fn address_of(claim: &ClaimWords) -> usize {
     claim[0] as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_both_forms_are_packed_alike() {
+        for (requested, usable) in [
+            (Some(0), 0),
+            (Some(1), 127),
+            (Some(1), 128),
+            (Some(20), 19),
+            (Some(32_767), 32_767),
+            (Some(32_768), 32_768),
+            (None, 0),
+            (None, 32_767),
+            (None, 32_768),
+        ] {
+            let sizes = ExpectedSizes { requested, usable };
+            let known = match requested {
+                Some(bytes) => {
+                    let slop = usable.checked_sub(bytes).unwrap_or(KnownSizes::UNKNOWN - 1);
+                    KnownSizes { bytes, slop }
+                }
+                None => KnownSizes { bytes: usable, slop: KnownSizes::UNKNOWN },
+            };
+            let packed = pack_sizes(sizes);
+            assert_eq!(pack_known_sizes(known), packed, "{sizes:?}");
+            let unpacked = packed.map(|packed| unpack_sizes(usize::try_from(packed).unwrap()));
+            assert!(unpacked.is_none_or(|unpacked| unpacked == sizes));
+        }
+    }
 }

@@ -96,13 +96,13 @@ impl SkippedPointers {
         }
         for waiting in self.waiting.as_mut_slice() {
             waiting.around = starts.around(sys::untagged(waiting.word));
-            if let AroundBegin::Start(start) = waiting.around {
+            if let AroundBegin::Block { start, .. } = waiting.around {
                 prefetch(BLOCKS.word_address(self.granule, start));
             }
         }
         for WaitingWord { word, field, around } in self.waiting.as_slice() {
             let found = match around {
-                AroundBegin::Start(start) => BLOCKS.starting_at(self.granule, *start),
+                AroundBegin::Block { start, .. } => BLOCKS.starting_at(self.granule, *start),
                 AroundBegin::NoBlock => None,
                 AroundBegin::Unknown => BLOCKS.enclosing(self.granule, *word),
             };

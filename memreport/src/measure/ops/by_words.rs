@@ -175,7 +175,7 @@ fn each_block(
 }
 
 #[cfg(all(test, feature = "std"))]
-mod tests {
+pub(super) mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
 
@@ -186,14 +186,14 @@ mod tests {
     use crate::tracker::findings::Recording;
 
     /// A tracker of few blocks that does not have every block.
-    pub(super) struct Few {
+    pub(in crate::measure::ops) struct Few {
         blocks: Vec<Block>,
         /// The number of searches for the block around an address.
-        pub(super) searches: AtomicUsize,
+        pub(in crate::measure::ops) searches: AtomicUsize,
     }
 
     impl Few {
-        pub(super) fn leaked(blocks: &[Block]) -> &'static Self {
+        pub(in crate::measure::ops) fn leaked(blocks: &[Block]) -> &'static Self {
             Box::leak(Box::new(Few { blocks: blocks.to_vec(), searches: AtomicUsize::new(0) }))
         }
 
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    pub(super) const BLOCKS: [Block; 2] = [
+    pub(in crate::measure::ops) const BLOCKS: [Block; 2] = [
         Block { start: 0x1000, requested: 100, usable: 112, identity: 1 },
         Block { start: 0x2000, requested: 40, usable: 48, identity: 2 },
     ];

@@ -29,8 +29,9 @@ pub(crate) struct Collection<'c> {
     pub(super) usable_size: UsableSizeFn,
     /// The same query, if blocks whose layouts are known are only counted.
     pub(super) queries_own_blocks: Option<UsableSizeFn>,
-    /// True if the query reports the sizes of such blocks that are claimed: the table has gaps.
-    pub(super) queries_claimed_blocks: bool,
+    /// True if claims do not wait: the table has gaps, and the query reports the sizes of blocks
+    /// whose layouts are known.
+    pub(super) claims_at_once: bool,
     /// The classes of blocks that a recorder knows. Without a recorder there are none.
     pub(super) classes: &'static SizeClasses,
     /// True if sizes are read from the words before blocks, if only of some.
@@ -70,7 +71,7 @@ impl<'c> Collection<'c> {
             recorder,
             usable_size,
             queries_own_blocks,
-            queries_claimed_blocks: has_gaps,
+            claims_at_once: has_gaps,
             classes: recorder.map_or(&SizeClasses::NONE, |_| size_classes()),
             reads_headers: reads_headers(sizes, recorder.is_some()),
             knows_blocks: recorder.filter(|recorder| recorder.at_begin(0) != AtBegin::Unknown),

@@ -5,14 +5,13 @@
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
-use core::ops::Range;
 use core::ptr::without_provenance;
 
 use super::Ops;
-use super::pending::MOST_SLOP;
+use super::pending::{MOST_SLOP, Pending};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
-use crate::tracker::claim::{AtBegin, Block, Claim, Found, Place};
+use crate::tracker::claim::{AroundBegin, AtBegin, Block, Claim, Found, Place};
 
 /// The alignment of all blocks of a tracker's table.
 const BLOCK_ALIGN: usize = 16;
@@ -79,8 +78,12 @@ impl Ops<'_> {
             let start = inside.addr().wrapping_sub(offset) / BLOCK_ALIGN * BLOCK_ALIGN;
             let exact = || tracker.exact_block(start, size);
             if let Some(pending) = self.pending {
-                if self.known_block(start, size).is_some_and(|known| inside.addr() < known.end) {
-                    return self.expect_unsized_block(pending, without_provenance(start));
+                let known = self.known_block(start, size);
+                if let Some(usable) = known.filter(|usable| inside.addr() - start < *usable) {
+                    return self.expect_found_block(pending, start, usable);
+                }
+                if self.enclosing_at_begin(tracker, pending, inside.addr(), size) {
+                    return;
                 }
                 if exact().is_some() {
                     return self.expect_block(pending, without_provenance(start), size);
@@ -92,13 +95,33 @@ impl Ops<'_> {
         self.enclosing_block(inside, size);
     }
 
-    /// Returns the extent of the block that started here when the collection began, if the recorder
-    /// knows it without a look-up and its size fits a request of `size` bytes.
-    fn known_block(&self, start: usize, size: usize) -> Option<Range<usize>> {
+    /// Where the tracker has gaps, adds the block that contained this address when the collection
+    /// began, or else computes `size` bytes: a search for a block from before tracking takes long.
+    /// Returns `false`, and adds nothing, if the recorder does not know.
+    fn enclosing_at_begin(
+        &self,
+        tracker: &dyn Tracker,
+        pending: &Pending,
+        inside: usize,
+        size: usize,
+    ) -> bool {
+        let Some(recorder) = self.collection.knows_blocks else { return false };
+        if tracker.tracks_every_block() {
+            return false;
+        }
+        match recorder.around_begin(inside) {
+            AroundBegin::Unknown => return false,
+            AroundBegin::NoBlock => self.count_computed(size),
+            AroundBegin::Block { start, usable } => self.expect_found_block(pending, start, usable),
+        }
+        true
+    }
+
+    /// Returns the usable bytes of the block that started here when the collection began, if the
+    /// recorder knows them without a look-up and they fit a request of `size` bytes.
+    fn known_block(&self, start: usize, size: usize) -> Option<usize> {
         match self.collection.knows_blocks?.at_begin(start) {
-            AtBegin::Usable(usable) => {
-                (usable.wrapping_sub(size) <= MOST_SLOP).then_some(start..start + usable)
-            }
+            AtBegin::Usable(usable) => (usable.wrapping_sub(size) <= MOST_SLOP).then_some(usable),
             AtBegin::Unknown | AtBegin::NoBlock => None,
         }
     }
@@ -141,17 +164,17 @@ impl Ops<'_> {
         owners: usize,
     ) -> bool {
         if let SizeSource::Table(tracker) = self.collection.sizes {
-            if let (Some(pending), Some(_)) =
+            if let (Some(pending), Some(usable)) =
                 (self.pending, self.known_block(start.addr(), layout.size()))
             {
                 let share = self.share_of(start.addr(), owners);
                 if share.block {
-                    self.expect_unsized_block(pending, start);
+                    self.expect_found_block(pending, start.addr(), usable);
                 }
                 return share.contents;
             }
-            if tracker.exact_block(start.addr(), layout.size()).is_none()
-                && tracker.tracks_every_block()
+            if tracker.tracks_every_block()
+                && tracker.exact_block(start.addr(), layout.size()).is_none()
             {
                 return self.shared_enclosing_block(start, layout.size(), owners);
             }
@@ -198,4 +221,82 @@ pub(super) fn within(address: usize) -> Claim {
 
 pub(super) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
     tracker.look_up(within(address)).block
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::super::by_words::tests::{BLOCKS, Few};
+    use super::super::{Collection, measure_with};
+    use super::*;
+    use crate::tracker::claim::KnownSizes;
+    use crate::tracker::recorder::{Claimant, Position, Recorder};
+
+    /// A recorder that knows the blocks from the beginning of the collection, and takes claims of
+    /// them.
+    #[derive(Default)]
+    struct FromBegin {
+        claims: RefCell<Vec<(usize, KnownSizes)>>,
+    }
+
+    impl Recorder for FromBegin {
+        fn claimed(&self, claim: Claim, _: Found, _: Claimant) {
+            panic!("{claim:?} was looked up");
+        }
+
+        fn claimed_known(&self, start: usize, sizes: KnownSizes, _: Claimant) -> bool {
+            self.claims.borrow_mut().push((start, sizes));
+            true
+        }
+
+        fn at_begin(&self, address: usize) -> AtBegin {
+            let found = BLOCKS.iter().find(|block| block.start == address);
+            found.map_or(AtBegin::NoBlock, |block| AtBegin::Usable(block.usable))
+        }
+
+        fn around_begin(&self, address: usize) -> AroundBegin {
+            let is_in = |block: &&Block| (0..block.usable).contains(&(address - block.start));
+            let mut before = BLOCKS.iter().filter(|block| block.start <= address);
+            before.find(is_in).map_or(AroundBegin::NoBlock, |block| AroundBegin::Block {
+                start: block.start,
+                usable: block.usable,
+            })
+        }
+
+        fn position(&self) -> Position {
+            Position::default()
+        }
+
+        fn roll_back(&self, _: Position) {}
+    }
+
+    #[test]
+    fn with_gaps_a_node_is_what_was_there_or_else_computed_without_a_search() {
+        // An address in a node, its supposed offset and size, the bytes and the computed ones, and
+        // the claimed block.
+        for (inside, offset, size, expected, block) in [
+            (0x1010, 0x10, 100, (112, 0), Some((0x1000, 112))),
+            // The offset is some bytes too small.
+            (0x1018, 0x10, 100, (112, 0), Some((0x1000, 112))),
+            // The layout is another one.
+            (0x1050, 0x10, 100, (112, 0), Some((0x1000, 112))),
+            (0x2010, 0x10, 400, (48, 0), Some((0x2000, 48))),
+            // It is from before tracking.
+            (0x1070, 0x10, 100, (100, 100), None),
+            (0x5010, 0x10, 100, (100, 100), None),
+        ] {
+            let (tracker, recorder) = (Few::leaked(&BLOCKS), FromBegin::default());
+            let collection = Collection::new(SizeSource::Table(tracker), Some(&recorder));
+            let measured = measure_with(&collection, &(), |(), ops| {
+                ops.enclosing_block_at(without_provenance(inside), offset, size);
+            });
+            assert_eq!((measured.bytes, measured.computed), expected, "{inside:x}");
+            let sizes = |usable| KnownSizes { bytes: usable, slop: KnownSizes::UNKNOWN };
+            let claims = block.map(|(start, usable)| (start, sizes(usable)));
+            assert_eq!(recorder.claims.take(), Vec::from_iter(claims), "{inside:x}");
+            assert_eq!(tracker.searches.load(Relaxed), 0);
+        }
+    }
 }

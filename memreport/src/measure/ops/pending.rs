@@ -5,6 +5,9 @@
 //! order in which they are made. Most of them take no look-up: the recorder has the size, and
 //! verifies the claim later.
 //!
+//! Where the table has gaps, the allocator reports sizes, and a claim reads nothing: it does not
+//! wait.
+//!
 //! For a size query the block must be alive. So it waits no longer than its borrow lasts, also if a
 //! panic ends it.
 #![expect(unsafe_code, reason = "asks the allocator about blocks that are borrowed meanwhile")]
@@ -19,13 +22,11 @@ use core::ptr::{null, without_provenance};
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
-use crate::tracker::Tracker;
 use crate::tracker::claim::{
-    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place,
-    QuickAnswer, Wrong,
+    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, KnownSizes, Otherwise,
+    Place, Wrong,
 };
 use crate::tracker::recorder::Claimant;
-use crate::tracker::size_classes::UNIT;
 
 /// The number of blocks in a batch, which is claimed by one call.
 const BATCH: usize = 16;
@@ -39,9 +40,6 @@ const FEW: usize = 2;
 /// The most slop of glibc's blocks, but for aligned ones: a header's word and the smallest chunk
 /// less one byte, or a rest of 16 bytes that is no chunk of its own.
 pub(super) const MOST_SLOP: usize = 31;
-
-/// A size that no block has, so that the quick look-up does not find one.
-const NO_SIZE: usize = isize::MAX.unsigned_abs();
 
 /// The blocks and claims that wait, in the order in which they were added.
 pub(super) struct Pending {
@@ -90,7 +88,7 @@ impl Ops<'_> {
     }
 
     /// Adds a block as [`expect_block`](Self::expect_block) does. Where the table has gaps, the
-    /// allocator reports its size: at once, since mostly nobody else knows it.
+    /// allocator reports its size, since mostly nobody else knows it.
     ///
     /// # Safety
     ///
@@ -104,30 +102,83 @@ impl Ops<'_> {
         start: *const u8,
         layout: Layout,
     ) {
-        if self.collection.queries_claimed_blocks {
-            // SAFETY: the caller's contract, for the allocator of the declaration.
-            let usable = unsafe { (self.collection.usable_size)(start, layout) };
-            pending.blocks[pending.next.get() % RING].usable.set(usable);
-            return self.expect(pending, start, layout.size(), Otherwise::Reported);
+        if self.collection.claims_at_once {
+            // SAFETY: the caller's contract.
+            return unsafe { self.claim_queried(start, layout) };
         }
         self.expect(pending, start, layout.size(), Otherwise::query(layout));
     }
 
+    /// Claims a block whose size the allocator reports now.
+    ///
+    /// # Safety
+    ///
+    /// `start` is a live block of the global allocator with this layout.
+    // Not inlined: the caller saves no registers then.
+    #[inline(never)]
+    unsafe fn claim_queried(&self, start: *const u8, layout: Layout) {
+        // SAFETY: the caller's contract, for the allocator of the declaration.
+        let usable = unsafe { (self.collection.usable_size)(start, layout) };
+        self.claim_known(start, ExpectedSizes { requested: Some(layout.size()), usable });
+    }
+
+    /// Claims a block whose sizes are known.
+    #[inline(always)]
+    fn claim_known(&self, start: *const u8, sizes: ExpectedSizes) {
+        let Some(recorder) = self.collection.recorder else { return };
+        if recorder.claimed_known(start.addr(), KnownSizes::of(sizes), self.claimant()) {
+            return self.count(sizes.usable);
+        }
+        let requested = sizes.requested.unwrap_or(ExpectedBlock::NO_SIZE);
+        let block = ExpectedBlock::new(start, requested);
+        block.usable.set(sizes.usable);
+        block.otherwise.set(Otherwise::Known);
+        self.claim_at_once(&block);
+    }
+
+    /// Claims a block that would otherwise wait.
+    #[cold]
+    fn claim_at_once(&self, block: &ExpectedBlock) {
+        block.field.set(self.field.get());
+        self.look_up_blocks(core::slice::from_ref(block), &[]);
+    }
+
     /// Adds a block as [`expect_block`](Self::expect_block) does, which nobody has looked for in
-    /// the table yet.
+    /// the table yet. Where the table has gaps, its bytes are computed if it was not there when the
+    /// collection began.
     #[cfg(feature = "bytes")]
     pub(super) fn expect_supposed_block(&self, pending: &Pending, start: *const u8, size: usize) {
-        self.expect(pending, start, size, Otherwise::Supposed);
+        if self.collection.claims_at_once {
+            match self.collection.recorder.map(|recorder| recorder.at_begin(start.addr())) {
+                Some(AtBegin::Usable(usable)) => {
+                    let requested = Some(size);
+                    return self.claim_known(start, ExpectedSizes { requested, usable });
+                }
+                Some(AtBegin::NoBlock) => return self.count_computed(size),
+                Some(AtBegin::Unknown) | None => {}
+            }
+        }
+        self.expect_block(pending, start, size);
     }
 
     /// Adds a block of unknown layout that was there when the collection began, as the recorder
-    /// knows.
-    pub(super) fn expect_unsized_block(&self, pending: &Pending, start: *const u8) {
-        self.expect(pending, start, NO_SIZE, Otherwise::Unsized);
+    /// knows, with its usable bytes.
+    pub(super) fn expect_found_block(&self, pending: &Pending, start: usize, usable: usize) {
+        let start = without_provenance(start);
+        if self.collection.claims_at_once {
+            return self.claim_known(start, ExpectedSizes { requested: None, usable });
+        }
+        pending.blocks[pending.next.get() % RING].usable.set(usable);
+        self.expect(pending, start, ExpectedBlock::NO_SIZE, Otherwise::Known);
     }
 
     #[inline(always)]
     fn expect(&self, pending: &Pending, start: *const u8, size: usize, otherwise: Otherwise) {
+        if self.collection.claims_at_once {
+            let block = ExpectedBlock::new(start, size);
+            block.otherwise.set(otherwise);
+            return self.claim_at_once(&block);
+        }
         let Pending { blocks, next, .. } = pending;
         let place = next.get() % blocks.len();
         let block = &blocks[place];
@@ -141,12 +192,16 @@ impl Ops<'_> {
         }
     }
 
-    /// Records an answered claim after the pending ones.
+    /// Records an answered claim after the pending ones, if there can be some.
     #[cold]
     pub(super) fn record_later(&self, pending: &Pending, claim: Claim, found: Found) {
+        if let Some(recorder) = self.collection.recorder.filter(|_| self.collection.claims_at_once)
+        {
+            return recorder.claimed(claim, found, self.claimant());
+        }
         pending.answered.borrow_mut().push_back((claim, found));
         let address = without_provenance(claim.address);
-        self.expect(pending, address, NO_SIZE, Otherwise::Answered);
+        self.expect(pending, address, ExpectedBlock::NO_SIZE, Otherwise::Answered);
     }
 
     /// Prefetches the entries of a full batch, and looks up the oldest one, whose place is needed.
@@ -217,17 +272,19 @@ impl Ops<'_> {
             let Some(answered) = answered else { return };
             answered
         } else {
-            if otherwise == Otherwise::Supposed && self.is_surely_missing(tracker, start.addr()) {
-                return self.count_computed(size);
-            }
-            let size_if_known = (otherwise != Otherwise::Unsized).then_some(size);
+            let size_if_known = block.requested();
             let claim = Claim { address: start.addr(), size: size_if_known, place: Place::Start };
             let mut found = tracker.look_up(claim);
-            if let (Some(usable), Some(Wrong::Untracked)) = (block.reported(), found.wrong) {
+            if found.wrong != Some(Wrong::Untracked) {
+                // The table has it.
+            } else if let Some(ExpectedSizes { requested, usable }) = block.known() {
+                if requested.is_none() {
+                    return self.count_computed(usable);
+                }
                 found.bytes = usable;
-            } else if found.wrong == Some(Wrong::Untracked) {
+            } else {
                 let Some(alignment) = otherwise.alignment() else {
-                    return self.count_computed(size_if_known.unwrap_or(0));
+                    return self.count_computed(size);
                 };
                 // SAFETY: alive, by the invariant of the pending blocks.
                 found.bytes =
@@ -245,55 +302,22 @@ impl Ops<'_> {
     }
 }
 
-impl Ops<'_> {
-    /// Returns whether an incomplete table had no block at this address when the collection began.
-    fn is_surely_missing(&self, tracker: &dyn Tracker, address: usize) -> bool {
-        let at_begin = self.collection.recorder.map(|recorder| recorder.at_begin(address));
-        at_begin == Some(AtBegin::NoBlock) && !tracker.tracks_every_block()
-    }
-}
-
 impl ExpectedBlocks<'_> {
-    /// Returns the answer for one of the blocks, if it follows from the block that was at its
+    /// Returns the usable bytes of one of the blocks, if they follow from the block that was at its
     /// address when the collection began: `code` is that one's `usable` bytes / 16 + 1, 0 if there
-    /// was none, or 255 if they are not known. With `has_gaps`, a block may be from before
-    /// tracking.
+    /// was none, or 255 if they are not known.
     ///
-    /// The usable bytes are the same only if blocks of this size have so many. Another block may
-    /// have been freed there since.
+    /// They are the same only if blocks of this size have so many. Another block may have been
+    /// freed there since.
     #[inline(always)]
     #[must_use]
     pub fn quick_answer(
         &self,
         block: &ExpectedBlock,
         (code, usable): (u8, usize),
-        has_gaps: bool,
-    ) -> Option<QuickAnswer> {
-        let (size, otherwise) = (block.size.get(), block.otherwise.get());
-        if !otherwise.is_usual() {
-            return None;
-        }
-        if has_gaps {
-            let class = self.classes.code(size);
-            // No branch for each: whether the table has a block is hard to predict.
-            let is_missing = code == 0;
-            let is_claim = class == code;
-            let is_computed = is_missing & (otherwise == Otherwise::Supposed);
-            if (class != 0) & (is_claim | is_computed) {
-                let bytes = if is_claim { (usize::from(class) - 1) * UNIT } else { size };
-                return Some(QuickAnswer { is_claim, bytes });
-            }
-        }
-        let has_still = self.classes.has(code, usable, size);
-        has_still.then_some(QuickAnswer { is_claim: true, bytes: usable })
-    }
-
-    /// Returns the bytes to compute for one of the blocks, of which an incomplete table had none at
-    /// this address when the collection began. Returns `None` if another answer is needed.
-    #[inline(always)]
-    #[must_use]
-    pub fn computed_if_missing(&self, block: &ExpectedBlock) -> Option<usize> {
-        (block.otherwise.get() == Otherwise::Supposed).then_some(block.size.get())
+    ) -> Option<usize> {
+        let is_usual = block.otherwise.get().is_usual();
+        (is_usual && self.classes.has(code, usable, block.size.get())).then_some(usable)
     }
 
     /// Returns the sizes of one of the blocks: as they were when the collection began, or as the
@@ -309,11 +333,8 @@ impl ExpectedBlocks<'_> {
                 let usable = unsafe { (self.usable_size)(block.start.get(), layout) };
                 return Some(ExpectedSizes { requested: Some(size), usable });
             }
-            Otherwise::Reported => {
-                return Some(ExpectedSizes { requested: Some(size), usable: block.usable.get() });
-            }
-            Otherwise::Computed | Otherwise::Supposed => Some(size),
-            Otherwise::Unsized => None,
+            Otherwise::Known => return block.known(),
+            Otherwise::Computed => Some(size),
             Otherwise::Answered => return None,
         };
         match at_begin {

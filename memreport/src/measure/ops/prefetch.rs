@@ -172,8 +172,14 @@ impl Ops<'_> {
             SizeSource::Allocator(_) | SizeSource::Function(_) => None,
             SizeSource::Table(table) => Some(table),
         };
-        let Collection { reads_headers, knows_blocks, .. } = *self.collection;
-        Some(Lookahead { table, reads_headers, knows_blocks, defers_pointees: false })
+        let Collection { reads_headers, knows_blocks, claims_at_once, .. } = *self.collection;
+        Some(Lookahead {
+            table,
+            reads_headers,
+            knows_blocks,
+            claims_at_once,
+            defers_pointees: false,
+        })
     }
 }
 

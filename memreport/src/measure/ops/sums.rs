@@ -56,10 +56,9 @@ impl Sums {
     /// Counts several blocks.
     #[inline]
     pub(super) fn count_blocks(&self, counted: CountedBlocks) {
-        let CountedBlocks { blocks, bytes, computed } = counted;
-        self.bytes.set(self.bytes.get() + bytes + computed);
+        let CountedBlocks { blocks, bytes } = counted;
+        self.bytes.set(self.bytes.get() + bytes);
         self.blocks.set(self.blocks.get() + blocks);
-        self.computed.set(self.computed.get() + computed);
     }
 
     /// Counts bytes from a formula.

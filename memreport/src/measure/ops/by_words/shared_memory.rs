@@ -4,8 +4,6 @@
 //! table answers; without one, nothing tells which block contains the memory.
 #![expect(unsafe_code, reason = "reads blocks that a handle keeps alive")]
 
-use core::ptr::without_provenance;
-
 use super::super::Ops;
 use super::super::find::{find, within};
 use super::super::pending::Pending;
@@ -113,16 +111,17 @@ impl Ops<'_> {
         let Some(start) = start_of_memory(&fields, memory.address, memory.bytes) else {
             return false;
         };
-        let is_tracked = match recorder.at_begin(start) {
-            AtBegin::Usable(usable) if memory.address - start + memory.bytes <= usable => true,
-            AtBegin::NoBlock if !self.finds_enclosing_blocks() => false,
+        let tracked = match recorder.at_begin(start) {
+            AtBegin::Usable(usable) if memory.address - start + memory.bytes <= usable => {
+                Some(usable)
+            }
+            AtBegin::NoBlock if !self.finds_enclosing_blocks() => None,
             AtBegin::Usable(_) | AtBegin::NoBlock | AtBegin::Unknown => return false,
         };
-        self.expect_shared(pending, counts, memory.owners);
-        if is_tracked {
-            self.expect_shared(pending, start, memory.owners);
-        } else {
-            self.compute_memory(memory);
+        self.expect_shared(pending, (counts, of_counts), memory.owners);
+        match tracked {
+            Some(usable) => self.expect_shared(pending, (start, usable), memory.owners),
+            None => self.compute_memory(memory),
         }
         true
     }
@@ -138,7 +137,9 @@ impl Ops<'_> {
         match recorder.around_begin(memory.address) {
             AroundBegin::Unknown => return false,
             AroundBegin::NoBlock => self.compute_memory(memory),
-            AroundBegin::Start(start) => self.expect_shared(pending, start, memory.owners),
+            AroundBegin::Block { start, usable } => {
+                self.expect_shared(pending, (start, usable), memory.owners);
+            }
         }
         true
     }
@@ -184,10 +185,10 @@ impl Ops<'_> {
         }
     }
 
-    /// Adds a block that the recorder knows, unless another owner has.
-    fn expect_shared(&self, pending: &Pending, start: usize, owners: usize) {
+    /// Adds a block that the recorder knows, with its usable bytes, unless another owner has.
+    fn expect_shared(&self, pending: &Pending, (start, usable): (usize, usize), owners: usize) {
         if self.share_of(start, owners).block {
-            self.expect_unsized_block(pending, without_provenance(start));
+            self.expect_found_block(pending, start, usable);
         }
     }
 
@@ -245,6 +246,7 @@ fn starting_at(tracker: &dyn Tracker, address: usize) -> Option<Block> {
 
 #[cfg(test)]
 mod tests {
+    use core::ptr::without_provenance;
     use core::sync::atomic::Ordering::Relaxed;
 
     use super::super::tests::{BLOCKS, Few};

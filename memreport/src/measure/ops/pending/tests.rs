@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::measure::measured::Measured;
 use crate::measure::ops::{Collection, measure_with};
+use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, CountedBlocks};
 use crate::tracker::findings::Recording;
 use crate::tracker::recorder::{Position, Recorder};
@@ -62,13 +63,15 @@ impl Tracker for Eights {
 }
 
 /// A recorder of claims of such blocks, which logs each claim's address, with `!` if the quick
-/// look-up missed it.
+/// look-up missed it, and with the sizes of a block that is claimed at once.
 #[derive(Default)]
 struct Log {
     table: Eights,
     claims: RefCell<String>,
     /// The starts of the blocks that were prefetched and not yet claimed.
     prefetched: RefCell<Vec<usize>>,
+    /// True if it refuses claims of known blocks.
+    is_strict: bool,
 }
 
 impl Log {
@@ -86,6 +89,15 @@ impl Log {
 impl Recorder for Log {
     fn claimed(&self, claim: Claim, _: Found, _: Claimant) {
         let _ = write!(self.claims.borrow_mut(), " {}!", claim.address);
+    }
+
+    fn claimed_known(&self, start: usize, sizes: KnownSizes, _: Claimant) -> bool {
+        if !self.is_strict {
+            let KnownSizes { bytes, slop } = sizes;
+            let slop = if slop == KnownSizes::UNKNOWN { "?".to_owned() } else { slop.to_string() };
+            let _ = write!(self.claims.borrow_mut(), " {start}={bytes}+{slop}");
+        }
+        !self.is_strict
     }
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, _: u32) -> CountedBlocks {
@@ -162,23 +174,44 @@ fn blocks_are_counted_for_the_part_that_added_them() {
 }
 
 #[test]
+fn with_gaps_no_claim_waits() {
+    let log = Log::of(Some(4096));
+    let text = Box::new([0_u8; 20]);
+    let start = text.as_ptr().addr();
+    let measured = log.measured(|(), ops| {
+        let pending = ops.pending.expect("a tracker answers");
+        ops.enclosing_block(at(33), 0);
+        assert_eq!(log.claims.take(), " 32");
+        ops.block_by_words([41], |_, _| true);
+        assert_eq!(log.claims.take(), " 41!");
+        // SAFETY: a box, which outlives the measurement.
+        unsafe { ops.expect_own_block(pending, text.as_ptr(), Layout::for_value(&*text)) };
+        assert_eq!(log.claims.take(), format!(" {start}=20+0"));
+        ops.expect_found_block(pending, 64, 24);
+        assert_eq!(log.claims.take(), " 64=24+?");
+    });
+    assert_eq!((measured.bytes, measured.blocks), (8 + 8 + 20 + 24, 4));
+}
+
+#[test]
 fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
     let text = Box::new([0_u8; 20]);
     let add = |ops: &Ops<'_>| {
         let pending = ops.pending.expect("a tracker answers");
         ops.expect_block(pending, at(16), 8);
         ops.expect_block(pending, at(4096), 8);
-        // Nobody has a size of it.
-        ops.expect_unsized_block(pending, at(8192));
+        // Nobody knows its layout.
+        ops.expect_found_block(pending, 8192, 24);
         // SAFETY: a box, which outlives the measurement.
         unsafe {
             ops.expect_own_block(pending, text.as_ptr(), Layout::for_value(&*text));
         }
     };
-    let measured = Log::of(Some(4096)).measured(|(), ops| add(ops));
-    assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 2, 8));
+    let log = || Log { is_strict: true, ..Log::of(Some(4096)) };
+    let measured = log().measured(|(), ops| add(ops));
+    assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 24 + 20, 2, 8 + 24));
     // It was queried when it was added, so a panic changes nothing.
-    let measured = Log::of(Some(4096)).measured(|(), ops| {
+    let measured = log().measured(|(), ops| {
         let borrow = || {
             ops.measure_borrowed(&(), |(), ops| {
                 add(ops);
@@ -187,7 +220,7 @@ fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
         };
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(borrow)).unwrap_err();
     });
-    assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 20, 2, 8));
+    assert_eq!((measured.bytes, measured.blocks, measured.computed), (8 + 8 + 24 + 20, 2, 8 + 24));
 }
 
 #[test]
@@ -228,34 +261,24 @@ fn without_a_collection_nothing_waits_and_sizes_are_queried() {
 }
 
 #[test]
-fn the_answer_follows_from_the_block_that_was_there_or_from_the_size_class() {
-    let claim = |bytes| Some(QuickAnswer { is_claim: true, bytes });
-    let computed = |bytes| Some(QuickAnswer { is_claim: false, bytes });
+fn the_usable_bytes_follow_from_the_block_that_was_there() {
     let queried = Otherwise::query(Layout::new::<u64>());
     let classes = SizeClasses::new(|size| Some(size.next_multiple_of(64)));
     let (header, none) = (SizeClasses::OF_HEADER, SizeClasses::NONE);
-    // The bytes of a block that was at the address of one of 100, whether the table has gaps, and
-    // the answers with size classes and with headers.
-    for (otherwise, was_there, has_gaps, of_classes, of_header) in [
-        (queried, Some(128), false, claim(128), claim(128)),
-        (queried, Some(128), true, claim(128), claim(128)),
-        (queried, Some(192), true, None, None),
-        (queried, None, false, None, None),
-        (queried, None, true, None, None),
-        (Otherwise::Supposed, Some(128), true, claim(128), claim(128)),
-        (Otherwise::Supposed, Some(192), true, None, None),
-        (Otherwise::Supposed, None, false, None, None),
-        (Otherwise::Supposed, None, true, computed(100), None),
-        (Otherwise::Computed, Some(128), true, claim(128), claim(128)),
-        (Otherwise::Computed, None, true, None, None),
-        (Otherwise::query(Layout::from_size_align(100, 64).unwrap()), Some(128), true, None, None),
-        (Otherwise::Reported, Some(128), true, None, None),
-        (Otherwise::Unsized, Some(128), true, None, None),
-        (Otherwise::Answered, Some(128), true, None, None),
+    // The bytes of a block that was at the address of one of 100, and the answer.
+    for (otherwise, was_there, expected) in [
+        (queried, Some(128), Some(128)),
+        (queried, Some(192), None),
+        (queried, None, None),
+        (Otherwise::Computed, Some(128), Some(128)),
+        (Otherwise::Computed, None, None),
+        (Otherwise::query(Layout::from_size_align(100, 64).unwrap()), Some(128), None),
+        (Otherwise::Known, Some(128), None),
+        (Otherwise::Answered, Some(128), None),
     ] {
         let block = ExpectedBlock::new(at(16), 100);
         block.otherwise.set(otherwise);
-        for (classes, expected) in [(&classes, of_classes), (&header, of_header), (&none, None)] {
+        for (classes, expected) in [(&classes, expected), (&header, expected), (&none, None)] {
             let blocks = ExpectedBlocks {
                 blocks: &[],
                 next: &[],
@@ -265,8 +288,8 @@ fn the_answer_follows_from_the_block_that_was_there_or_from_the_size_class() {
             };
             let usable = was_there.unwrap_or(0);
             let code = was_there.map_or(0, |usable| u8::try_from(usable / 16 + 1).unwrap());
-            let answer = blocks.quick_answer(&block, (code, usable), has_gaps);
-            assert_eq!(answer, expected, "{otherwise:?} {was_there:?} {has_gaps}");
+            let answer = blocks.quick_answer(&block, (code, usable));
+            assert_eq!(answer, expected, "{otherwise:?} {was_there:?}");
         }
     }
 }
