@@ -264,16 +264,18 @@ impl Recorder for ClaimBuffer {
         }
     }
 
-    #[inline]
+    // Not inlined, here and below: a dev build of a program would compile them, unoptimized.
+    #[inline(never)]
     fn at_begin(&self, address: usize) -> AtBegin {
         self.starts.at(sys::untagged(address))
     }
 
+    #[inline(never)]
     fn around_begin(&self, address: usize) -> AroundBegin {
         self.starts.around(sys::untagged(address))
     }
 
-    #[inline]
+    #[inline(never)]
     fn entry_address(&self, address: usize) -> *const u8 {
         self.starts.address_of_byte(sys::untagged(address))
     }
