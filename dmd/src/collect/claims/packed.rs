@@ -128,7 +128,7 @@ impl ShortClaim {
         usable: usize,
         bits: ClaimantBits,
     ) -> Self {
-        let sizes = words::pack_known(requested, usable);
+        let sizes = words::pack_fitting(requested, usable);
         debug_assert_eq!(
             words::pack_sizes(ExpectedSizes { requested: Some(requested), usable }),
             Some(sizes)

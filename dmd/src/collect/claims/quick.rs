@@ -1,4 +1,5 @@
-//! Claims of blocks by the copy of the table alone: most blocks of a batch, in one loop.
+//! Claims of blocks whose sizes are known or follow from the copy of the table: most blocks of a
+//! batch, in one loop.
 
 use memreport::__private::{Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks};
 

@@ -87,7 +87,7 @@ pub(super) fn pack_known_sizes(KnownSizes { bytes, slop }: KnownSizes) -> Option
 
 /// Packs sizes that are known to fit.
 #[inline(always)]
-pub(super) fn pack_known(requested: usize, usable: usize) -> u64 {
+pub(super) fn pack_fitting(requested: usize, usable: usize) -> u64 {
     (requested | (usable - requested) << REQUESTED_BITS) as u64
 }
 
