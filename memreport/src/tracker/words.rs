@@ -46,7 +46,7 @@ impl<'v> Words<'v> {
     /// # Safety
     ///
     /// The value owns or shares a block of that start and size, so the block outlives the borrow.
-    #[cfg(feature = "std")]
+    #[cfg(any(feature = "std", feature = "bytes", feature = "roaring"))]
     pub(crate) unsafe fn pointee(&self, start: usize, size: usize) -> Words<'v> {
         Words { next: start, end: if CAN_READ { start + size } else { start }, value: PhantomData }
     }
