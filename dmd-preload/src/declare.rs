@@ -47,6 +47,7 @@ unsafe impl UsableSize for Own {
     const SPACING: usize = <Dmd<Next> as UsableSize>::SPACING;
     const ALIGN: usize = <Dmd<Next> as UsableSize>::ALIGN;
     const READS_HEADER: bool = <Dmd<Next> as UsableSize>::READS_HEADER;
+    const IS_MALLOC: bool = <Dmd<Next> as UsableSize>::IS_MALLOC;
 
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: the caller's contract.

@@ -170,9 +170,15 @@ pub mod __private {
     pub use crate::tracker::Tracker;
     pub use crate::tracker::claim::{
         AroundBegin, AtBegin, Block, Claim, CountedBlocks, ExpectedBlock, ExpectedBlocks,
-        ExpectedSizes, Found, KnownSizes, Place, Wrong,
+        ExpectedSizes, Found, Place, Wrong,
     };
-    pub use crate::tracker::recorder::{Claimant, FieldCache, Position, Recorder};
+    pub use crate::tracker::claim_batch::{ClaimBatch, QuickClaims};
+    pub use crate::tracker::claimant::{Claimant, RecentClaimants};
+    pub use crate::tracker::recorder::{FieldCache, Position, Recorder};
+    pub use crate::tracker::region_blocks::{RegionBlocks, SizeCodes};
+    pub use crate::tracker::short_claim::{
+        ClaimantBits, Region, ShortClaim, pack_sizes, unpack_sizes,
+    };
     pub use crate::tracker::size_classes::SizeClasses;
     pub use crate::tracker::words::{
         CAN_READ as CAN_READ_WORDS, Words, read as read_word, words_of,

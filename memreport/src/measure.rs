@@ -1,6 +1,7 @@
 //! Measures values: the trait, the `Ops` that a measurement passes along, and the sums it returns.
 
 pub(crate) mod measured;
+pub(crate) mod known_blocks;
 pub(crate) mod lookahead;
 pub(crate) mod ops;
 pub(crate) mod size_of;

@@ -4,6 +4,10 @@
 pub(crate) mod words;
 pub(crate) mod claim;
 pub(crate) mod size_classes;
+pub(crate) mod claimant;
+pub(crate) mod short_claim;
+pub(crate) mod claim_batch;
+pub(crate) mod region_blocks;
 pub(crate) mod recorder;
 #[cfg(feature = "std")]
 pub(crate) mod attribution;

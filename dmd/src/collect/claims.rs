@@ -24,15 +24,16 @@ mod log;
 use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
-    AroundBegin, AtBegin, Block, Claim, Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks,
-    ExpectedSizes, FieldCache, Found, KnownSizes, Position, Recorder, Words, Wrong,
+    AroundBegin, AtBegin, Block, Claim, Claimant, ClaimantBits, CountedBlocks, ExpectedBlock,
+    ExpectedBlocks, ExpectedSizes, FieldCache, Found, Position, QuickClaims, Recorder, Region,
+    RegionBlocks, ShortClaim, Words, Wrong,
 };
 use memreport::Field;
 
 use self::claimants::Claimants;
 use self::fields::VisitedFields;
 pub(crate) use self::log::ClaimLog;
-use self::packed::{ClaimantBits, PackedClaims, Region, ShortClaim};
+use self::packed::PackedClaims;
 use self::starts::{Starts, StartsOfRegion};
 use self::words::{LARGE, MAX_CLAIMANTS, OLD, WRONG_KINDS, WRONG_SHIFT, second_word};
 use super::holders::reached::Roots;
@@ -138,7 +139,7 @@ impl ClaimBuffer {
         expected: &ExpectedBlocks<'_>,
         block: &ExpectedBlock,
     ) -> Option<ExpectedSizes> {
-        let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.at(start));
+        let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.known.at(start));
         if at_begin == AtBegin::NoBlock && self.has_every_block {
             return None;
         }
@@ -175,7 +176,7 @@ impl ClaimBuffer {
 
     /// Adds a claim, if it fits into one word. Returns whether that is so.
     fn push_short(&self, start: usize, sizes: ExpectedSizes, claimant: Claimant) -> bool {
-        let bits = self.claimants.id(claimant).and_then(ClaimantBits::of);
+        let bits = self.claimants.id(claimant).and_then(|id| ClaimantBits::of(id.0));
         let short = bits.and_then(|bits| ShortClaim::new(start, sizes, bits));
         short.is_some_and(|short| {
             self.packed.push(short);
@@ -238,11 +239,8 @@ impl Recorder for ClaimBuffer {
         self.push_long(address, found.bytes, claimant, flags | wrong);
     }
 
-    fn claimed_known(&self, start: usize, sizes: KnownSizes, claimant: Claimant) -> bool {
-        match self.claimants.recent(claimant).and_then(ClaimantBits::of) {
-            Some(bits) => self.packed.push_known(sys::untagged(start), sizes, bits),
-            None => false,
-        }
+    fn quick_claims(&self) -> Option<QuickClaims<'_>> {
+        Some(QuickClaims { batch: self.packed.batch(), claimants: self.claimants.recent() })
     }
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
@@ -264,20 +262,12 @@ impl Recorder for ClaimBuffer {
         }
     }
 
-    // Not inlined, here and below: a dev build of a program would compile them, unoptimized.
-    #[inline(never)]
-    fn at_begin(&self, address: usize) -> AtBegin {
-        self.starts.at(sys::untagged(address))
+    fn known_regions(&self) -> Option<Vec<RegionBlocks<'_>>> {
+        self.starts.known()
     }
 
-    #[inline(never)]
     fn around_begin(&self, address: usize) -> AroundBegin {
         self.starts.around(sys::untagged(address))
-    }
-
-    #[inline(never)]
-    fn entry_address(&self, address: usize) -> *const u8 {
-        self.starts.address_of_byte(sys::untagged(address))
     }
 
     fn visits(&self, field: &'static Field, _: usize, _: usize) {
@@ -372,32 +362,32 @@ mod tests {
     }
 
     #[test]
-    fn known_blocks_of_the_last_region_are_claimed_at_once() {
+    fn claims_that_the_walk_adds_itself_are_among_the_others_in_their_order() {
         let buffer = ClaimBuffer::new(Granule::OF_32, Epoch::FIRST, 0, Starts::new(Granule::OF_32));
         let claimant = Claimant { reporter: 1, field: None };
-        let known =
-            |start, bytes, slop| buffer.claimed_known(start, KnownSizes { bytes, slop }, claimant);
-        assert!(!known(0x40, 20, 4), "there is no region yet");
-        let sizes = ExpectedSizes { requested: Some(20), usable: 24 };
-        assert!(buffer.push_short(0x20, sizes, claimant));
-        assert!(known(0x40, 20, 4) && known(0x60, 24, KnownSizes::UNKNOWN));
-        let refused = [
-            (0x80 + Region::BYTES, 20, 4),
-            (0x81, 20, 4),
-            (0x80, 1 << 15, 0),
-            (0x80, 20, 127),
-            (0x80, 20, KnownSizes::UNKNOWN - 1),
-        ];
-        assert!(!refused.into_iter().any(|(start, bytes, slop)| known(start, bytes, slop)));
+        let quick = buffer.quick_claims().expect("the walk may add claims");
+        let sizes = |requested| ExpectedSizes { requested, usable: 24 };
+        assert!(!quick.push(0x40, sizes(Some(20)), claimant), "there is no region yet");
+        let other = Region::BYTES + 0x20;
+        for (start, requested, is_quick) in [
+            (0x20, Some(20), false),
+            (0x40, Some(19), true),
+            (other, Some(18), false),
+            (0x40, Some(17), false),
+            (0x60, None, true),
+        ] {
+            assert_eq!(quick.push(start, sizes(requested), claimant), is_quick, "{start:x}");
+            assert!(is_quick || buffer.push_short(start, sizes(requested), claimant));
+        }
         // Until the batch is full.
-        assert!(!(0..100).all(|index| known(0x100 + 32 * index, 20, 4)));
+        let add = |index: &usize| quick.push(0x100 + 32 * index, sizes(Some(16)), claimant);
+        let added = (0..100).filter(add).count();
+        assert!((1..100).contains(&added));
         let log = buffer.into_log();
-        let claims: Vec<_> = log.sorted().iter().map(|claim| log.resolve(claim)).collect();
-        let found: Vec<_> =
-            claims.iter().map(|claim| (claim.address, claim.requested, claim.bytes)).collect();
-        assert_eq!(found[..3], [(0x20, Some(20), 24), (0x40, Some(20), 24), (0x60, None, 24)]);
-        assert!(
-            found[3..].iter().all(|(_, requested, bytes)| (*requested, *bytes) == (Some(20), 24))
-        );
+        let claims = log.sorted().iter().map(|claim| log.resolve(claim));
+        let found: Vec<_> = claims.map(|claim| (claim.address, claim.requested)).collect();
+        let first = [(0x20, Some(20)), (0x40, Some(19)), (0x40, Some(17)), (0x60, None)];
+        assert_eq!((&found[..4], found[found.len() - 1]), (&first[..], (other, Some(18))));
+        assert_eq!(found.len(), 5 + added);
     }
 }

@@ -321,6 +321,7 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
     const READS_HEADER: bool = A::READS_HEADER;
+    const IS_MALLOC: bool = A::IS_MALLOC;
     const LARGEST_PREPARED: usize = A::LARGEST_PREPARED;
 
     #[inline]

@@ -4,6 +4,7 @@
 //! counts.
 #![expect(unsafe_code, reason = "reads and writes its own mapping")]
 
+use std::cell::Cell;
 use std::mem::size_of;
 use std::ptr::NonNull;
 
@@ -157,7 +158,7 @@ impl<T: Copy> PageList<T> {
 impl PageList<u64> {
     /// Appends words as [`push_all`](Self::push_all) does, past the caches. They are for this
     /// thread, until [`sys::end_writes_past_caches`] is called.
-    pub(crate) fn push_all_past_caches(&mut self, words: &[u64]) -> bool {
+    pub(crate) fn push_all_past_caches(&mut self, words: &[Cell<u64>]) -> bool {
         if words.is_empty() {
             return true;
         }

@@ -107,12 +107,13 @@ macro_rules! __declare_allocator {
             static STAY_LOADED: extern "C" fn() = $crate::__private::stay_loaded;
 
             const READS_HEADER: bool = <$type as $crate::UsableSize>::READS_HEADER;
+            const IS_MALLOC: bool = <$type as $crate::UsableSize>::IS_MALLOC;
 
             $crate::__private::submit! {
                 // SAFETY: a program has only one `#[global_allocator]`, and it is the static above.
                 unsafe {
                     $crate::__private::Declaration::new(
-                        (usable_size, READS_HEADER, class),
+                        (usable_size, READS_HEADER, IS_MALLOC, class),
                         statistics,
                         release_unused,
                         $tracker,
@@ -123,6 +124,9 @@ macro_rules! __declare_allocator {
     };
 }
 
+/// The arguments of [`Declaration::new`] that are about sizes.
+type SizeFunctions = (UsableSizeFn, bool, bool, fn(usize) -> Option<usize>);
+
 /// The functions of the program's allocator. Only [`global_allocator!`](crate::global_allocator)
 /// makes one.
 #[derive(Clone, Copy)]
@@ -130,6 +134,8 @@ pub struct Declaration {
     usable_size: UsableSizeFn,
     /// True if that function reads the word before a block.
     reads_header: bool,
+    /// True if the blocks are the C library's.
+    is_malloc: bool,
     /// Returns the usable bytes of blocks by their requested bytes, as far as they are known.
     class: fn(usize) -> Option<usize>,
     statistics: fn() -> Option<HeapStatistics>,
@@ -143,17 +149,26 @@ impl Declaration {
     /// # Safety
     ///
     /// All functions belong to the `#[global_allocator]`, and so does the size query's
-    /// [`READS_HEADER`](crate::UsableSize::READS_HEADER). The third is its
+    /// [`READS_HEADER`](crate::UsableSize::READS_HEADER) and
+    /// [`IS_MALLOC`](crate::UsableSize::IS_MALLOC). The fourth is its
     /// [`prepared_class`](crate::UsableSize::prepared_class). The tracker is notified of each of
     /// its blocks.
     #[doc(hidden)]
     pub const unsafe fn new(
-        (usable_size, reads_header, class): (UsableSizeFn, bool, fn(usize) -> Option<usize>),
+        (usable_size, reads_header, is_malloc, class): SizeFunctions,
         statistics: fn() -> Option<HeapStatistics>,
         release_unused: fn(),
         tracker: Option<&'static dyn Tracker>,
     ) -> Self {
-        Declaration { usable_size, reads_header, class, statistics, release_unused, tracker }
+        Declaration {
+            usable_size,
+            reads_header,
+            is_malloc,
+            class,
+            statistics,
+            release_unused,
+            tracker,
+        }
     }
 }
 
@@ -229,6 +244,12 @@ pub(crate) fn reads_header() -> bool {
     declaration().is_some_and(|declaration| declaration.reads_header)
 }
 
+/// Returns whether the size of each block of the program's allocator that lies in one of malloc's
+/// heaps can be read by [`system::size_by_word`].
+pub(crate) fn has_size_words() -> bool {
+    declaration().is_some_and(|declaration| declaration.is_malloc) && system::has_size_words()
+}
+
 /// Returns the size classes of the program's allocator, as far as it knows them.
 pub(crate) fn size_classes() -> &'static SizeClasses {
     static OF_CLASSES: OnceLock<SizeClasses> = OnceLock::new();
@@ -266,6 +287,7 @@ mod tests {
         let declaration = Declaration {
             usable_size: |_, layout| layout.size(),
             reads_header: false,
+            is_malloc: false,
             class: |_| None,
             statistics: || None,
             release_unused: || {},

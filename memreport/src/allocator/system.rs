@@ -24,6 +24,7 @@ unsafe impl UsableSize for System {
         if cfg!(target_env = "gnu") && size_of::<usize>() == 8 { 32 } else { 16 };
     // The alignment of C's `max_align_t`.
     const ALIGN: usize = 2 * size_of::<usize>();
+    const IS_MALLOC: bool = true;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
@@ -97,6 +98,31 @@ mod windows {
     pub(super) unsafe fn size_of_block(block: *const u8) -> usize {
         // SAFETY: by this function's contract.
         unsafe { HeapSize(GetProcessHeap(), 0, block.cast()) }
+    }
+}
+
+/// Returns whether the usable bytes of malloc's blocks are in the words before them.
+pub(crate) fn has_size_words() -> bool {
+    #[cfg(all(unix, not(target_vendor = "apple")))]
+    return chunk::has_size_word();
+    #[cfg(not(all(unix, not(target_vendor = "apple"))))]
+    false
+}
+
+/// Returns the usable bytes of a block by the word before it, or `None` if that does not tell.
+///
+/// # Safety
+///
+/// `block` is a live block of the C library's malloc, and [`has_size_words`] has returned `true`.
+#[inline(always)]
+pub(crate) unsafe fn size_by_word(block: *const u8) -> Option<usize> {
+    #[cfg(all(unix, not(target_vendor = "apple")))]
+    // SAFETY: the caller's contract.
+    return unsafe { chunk::size_by_word(block) };
+    #[cfg(not(all(unix, not(target_vendor = "apple"))))]
+    {
+        let _ = block;
+        None
     }
 }
 

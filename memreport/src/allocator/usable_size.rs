@@ -35,6 +35,11 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// True if the size of a block is read from the word before it, which is worth a prefetch then.
     const READS_HEADER: bool = true;
 
+    /// True if the usable bytes of each block are those that the C library's `malloc_usable_size`
+    /// returns for it. They are read from the word before the block then, without a call, where
+    /// the C library has been found to keep them there.
+    const IS_MALLOC: bool = false;
+
     /// The bytes of the largest request of which [`prepared_size`](Self::prepared_size) may know
     /// the size. With a smaller number than that, DMD's table would keep marks of freed blocks.
     const LARGEST_PREPARED: usize = usize::MAX;
@@ -341,6 +346,7 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
     const READS_HEADER: bool = A::READS_HEADER;
+    const IS_MALLOC: bool = A::IS_MALLOC;
     const LARGEST_PREPARED: usize = A::LARGEST_PREPARED;
 
     #[inline]

@@ -24,7 +24,8 @@ impl MallocSizeOf for Bytes {
         add_handle(ops, self, memory, [self.len(); 2], owners);
     }
 
-    #[inline]
+    // Not inlined, here and below: a dev build of a program would compile it, unoptimized.
+    #[inline(never)]
     fn prefetch(&self, ahead: Lookahead<'_>) {
         if is_whole_block(self) {
             ahead.supposed_block(self.as_ptr());
@@ -47,7 +48,7 @@ impl MallocSizeOf for BytesMut {
         add_handle(ops, self, memory, [self.len(), self.capacity()], usize::MAX);
     }
 
-    #[inline]
+    #[inline(never)]
     fn prefetch(&self, ahead: Lookahead<'_>) {
         ahead.words(words_of(self));
     }

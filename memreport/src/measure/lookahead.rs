@@ -3,8 +3,8 @@
 //! A prefetch is a hint. It reads nothing and accepts any address.
 #![expect(unsafe_code, reason = "fetches memory by an instruction of the processor")]
 
+use crate::measure::known_blocks::KnownBlocks;
 use crate::tracker::Tracker;
-use crate::tracker::recorder::Recorder;
 
 /// The size of a cache line in bytes. Where lines are longer, some are prefetched twice.
 pub(crate) const LINE: usize = 64;
@@ -16,11 +16,12 @@ pub struct Lookahead<'t> {
     pub(crate) table: Option<&'t dyn Tracker>,
     /// True if the allocator reads sizes from the words before blocks.
     pub(crate) reads_headers: bool,
-    /// The recorder, if it knows most blocks without a look-up.
-    pub(crate) knows_blocks: Option<&'t dyn Recorder>,
-    /// True if claims do not wait.
+    /// The blocks that a recorder knows without a look-up.
+    pub(crate) known_blocks: Option<&'t KnownBlocks<'t>>,
+    /// True if claims do not wait, and no size class tells the bytes of a block that probably
+    /// starts at an address.
     #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "read for slices of `bytes`"))]
-    pub(crate) claims_at_once: bool,
+    pub(crate) asks_at_once: bool,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -57,11 +58,12 @@ impl Lookahead<'_> {
         words.for_each(|word| self.entry(word));
     }
 
-    /// Prefetches for a claim of a block that probably starts here, if the claim does not wait.
+    /// Prefetches for a claim of a block that probably starts here, if the claim does not wait,
+    /// and its size is asked.
     #[cfg(feature = "bytes")]
     #[inline]
     pub(crate) fn supposed_block(self, start: *const u8) {
-        if self.claims_at_once {
+        if self.asks_at_once {
             self.entry(start.addr());
         }
     }
@@ -69,8 +71,8 @@ impl Lookahead<'_> {
     /// Prefetches for a look-up of this address, if a tracker answers.
     #[inline]
     fn entry(self, address: usize) {
-        match (self.knows_blocks, self.table) {
-            (Some(recorder), _) => fetch(recorder.entry_address(address)),
+        match (self.known_blocks, self.table) {
+            (Some(known), _) => fetch(known.entry_address(address)),
             (None, Some(table)) => fetch(table.entry_address(address)),
             (None, None) => {}
         }
@@ -142,8 +144,8 @@ mod tests {
     const CONTENTS: Lookahead<'_> = Lookahead {
         table: None,
         reads_headers: false,
-        knows_blocks: None,
-        claims_at_once: false,
+        known_blocks: None,
+        asks_at_once: false,
         defers_pointees: false,
     };
 

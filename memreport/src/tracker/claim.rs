@@ -62,11 +62,14 @@ pub(crate) enum Otherwise {
 }
 
 impl Otherwise {
+    /// The largest alignment of blocks whose size classes are those of their sizes alone.
+    pub(crate) const USUAL_ALIGN: usize = 16;
+
     /// Returns the kind of a live block with this layout.
     #[inline(always)]
     pub(crate) fn query(layout: Layout) -> Self {
         let alignment = Alignment::of(layout);
-        if layout.align() <= 16 {
+        if layout.align() <= Self::USUAL_ALIGN {
             Self::Queried(alignment)
         } else {
             Self::QueriedAligned(alignment)
@@ -217,32 +220,6 @@ pub struct ExpectedSizes {
     pub requested: Option<usize>,
     /// Its usable bytes.
     pub usable: usize,
-}
-
-/// The sizes of a block that is claimed at once, in two registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownSizes {
-    /// The bytes that it was allocated with; the usable ones if those are unknown.
-    pub bytes: usize,
-    /// The bytes beyond that the program may use, or [`UNKNOWN`](Self::UNKNOWN).
-    pub slop: usize,
-}
-
-impl KnownSizes {
-    /// The slop of a block whose requested bytes are unknown.
-    pub const UNKNOWN: usize = usize::MAX;
-
-    #[inline(always)]
-    pub(crate) fn of(ExpectedSizes { requested, usable }: ExpectedSizes) -> Self {
-        match requested {
-            Some(bytes) => {
-                // Too few usable bytes, as of a wrong claim, fit nowhere.
-                let slop = usable.wrapping_sub(bytes).min(Self::UNKNOWN - 1);
-                KnownSizes { bytes, slop }
-            }
-            None => KnownSizes { bytes: usable, slop: Self::UNKNOWN },
-        }
-    }
 }
 
 /// A number of blocks with the sum of their usable bytes.

@@ -1,8 +1,12 @@
 //! Defines the recorder that receives a collection's claims.
 
+use alloc::vec::Vec;
 use core::cell::Cell;
 
-use super::claim::{AroundBegin, AtBegin, Claim, CountedBlocks, ExpectedBlocks, Found, KnownSizes};
+use super::claim::{AroundBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
+use super::claim_batch::QuickClaims;
+use super::claimant::Claimant;
+use super::region_blocks::RegionBlocks;
 use crate::field::Field;
 use crate::tracker::words::Words;
 
@@ -11,11 +15,9 @@ pub trait Recorder {
     /// Records a claim and the answer of the look-up.
     fn claimed(&self, claim: Claim, found: Found, claimant: Claimant);
 
-    /// Records a block whose sizes are known. Returns `false`, and records nothing, if it must be
-    /// one of [`claimed_expected`](Self::claimed_expected).
-    fn claimed_known(&self, start: usize, sizes: KnownSizes, claimant: Claimant) -> bool {
-        let _ = (start, sizes, claimant);
-        false
+    /// Returns where claims of blocks with known sizes can be added without a call.
+    fn quick_claims(&self) -> Option<QuickClaims<'_>> {
+        None
     }
 
     /// Records several blocks, all for this reporter, and counts their usable bytes. `missed`
@@ -25,22 +27,16 @@ pub trait Recorder {
         blocks.look_up(|_| None)
     }
 
-    /// Returns the block that started at this address when the collection began.
-    fn at_begin(&self, address: usize) -> AtBegin {
-        let _ = address;
-        AtBegin::Unknown
+    /// Returns all blocks that were live when the collection began, by region; `None` if some are
+    /// missing.
+    fn known_regions(&self) -> Option<Vec<RegionBlocks<'_>>> {
+        None
     }
 
     /// Returns the block that contained this address when the collection began.
     fn around_begin(&self, address: usize) -> AroundBegin {
         let _ = address;
         AroundBegin::Unknown
-    }
-
-    /// Returns an address to prefetch for [`at_begin`](Self::at_begin); any if there is none.
-    fn entry_address(&self, address: usize) -> *const u8 {
-        let _ = address;
-        core::ptr::null()
     }
 
     /// Notes that the walk measures this field, which lies at `address` and has `size` bytes.
@@ -118,13 +114,4 @@ impl FieldCache {
         let address = core::ptr::from_ref(field).addr();
         (&self.0[address / align_of::<Field>() % self.0.len()], address)
     }
-}
-
-/// The source of a claim: a reporter and a field.
-#[derive(Clone, Copy, Debug)]
-pub struct Claimant {
-    /// The number of the reporter in this collection.
-    pub reporter: u32,
-    /// The innermost field of a derived type that led to the block.
-    pub field: Option<&'static Field>,
 }

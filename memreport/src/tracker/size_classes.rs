@@ -15,11 +15,17 @@ pub struct SizeClasses {
     /// By code: the number of requested sizes that have such usable bytes, the largest of which is
     /// the usable bytes. The first and the last code stand for no size.
     widths: [u8; UNITS + 2],
+    /// By requested bytes in units, rounded up: the usable bytes, or 0 if they are not known or not
+    /// the same for all such requests.
+    usable: [u16; UNITS],
+    /// True if some of them are known.
+    tell_sizes: bool,
 }
 
 impl SizeClasses {
     /// No class is known.
-    pub(crate) const NONE: Self = SizeClasses { widths: [0; UNITS + 2] };
+    pub(crate) const NONE: Self =
+        SizeClasses { widths: [0; UNITS + 2], usable: [0; UNITS], tell_sizes: false };
 
     /// The usable bytes of glibc's blocks: up to 31 bytes more than requested, for a header's word
     /// and the smallest chunk less one byte, or a rest of 16 bytes that is no chunk of its own.
@@ -28,7 +34,7 @@ impl SizeClasses {
     pub(crate) const OF_HEADER: Self = {
         let mut widths = [32; UNITS + 2];
         (widths[0], widths[UNITS + 1]) = (0, 0);
-        SizeClasses { widths }
+        SizeClasses { widths, usable: [0; UNITS], tell_sizes: false }
     };
 
     /// Returns the classes of blocks whose usable bytes `class` returns for requests of each size.
@@ -42,7 +48,29 @@ impl SizeClasses {
                 *width = (*width).max(slop + 1);
             }
         }
-        SizeClasses { widths }
+        let mut usable = [0; UNITS];
+        for (units, usable) in usable.iter_mut().enumerate().skip(1) {
+            let mut sizes = (units - 1) * UNIT + 1..=units * UNIT;
+            let of_largest = class(units * UNIT);
+            if sizes.all(|size| class(size) == of_largest) {
+                *usable = of_largest.and_then(|bytes| u16::try_from(bytes).ok()).unwrap_or(0);
+            }
+        }
+        SizeClasses { widths, usable, tell_sizes: usable.iter().any(|usable| *usable != 0) }
+    }
+
+    /// Returns whether [`usable`](Self::usable) knows some sizes.
+    #[inline(always)]
+    pub(crate) fn tell_sizes(&self) -> bool {
+        self.tell_sizes
+    }
+
+    /// Returns the usable bytes of a block of `size` requested bytes, without a large alignment, if
+    /// they follow from these.
+    #[inline(always)]
+    pub(crate) fn usable(&self, size: usize) -> Option<usize> {
+        let usable = *self.usable.get(size.div_ceil(UNIT))?;
+        (usable != 0).then_some(usize::from(usable))
     }
 
     /// Returns whether a block of `size` requested bytes has `usable` bytes, if a block at its
@@ -77,6 +105,24 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_usable_bytes_follow_where_all_sizes_of_a_unit_have_the_same() {
+        // 8 and 16 are different classes, as jemalloc's; above 1000 nothing is known.
+        let class = |size: usize| match size {
+            0..=8 => Some(8),
+            9..=1000 => Some(size.next_multiple_of(if size > 128 { 32 } else { 16 })),
+            _ => None,
+        };
+        let classes = SizeClasses::new(class);
+        for size in 0..5000 {
+            let expected = class(size).filter(|_| (17..=992).contains(&size));
+            assert_eq!(classes.usable(size), expected, "{size}");
+            assert_eq!(SizeClasses::OF_HEADER.usable(size), None);
+        }
+        assert!(classes.tell_sizes() && !SizeClasses::OF_HEADER.tell_sizes());
+        assert_eq!(classes.usable(usize::MAX), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Numbers for claimants: a reporter together with the field through which it reached a block.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
-use memreport::__private::Claimant;
+use memreport::__private::{Claimant, RecentClaimants};
 use memreport::Field;
 
 use crate::mem::local_interner::LocalInterner;
@@ -17,8 +17,7 @@ pub(crate) struct ClaimantId(pub(crate) u32);
 pub(crate) struct Claimants {
     list: RefCell<List>,
     limit: u32,
-    /// A direct-mapped cache of recent claimants, indexed by the field's address.
-    recent: [Cell<Recent>; 64],
+    recent: RecentClaimants,
 }
 
 /// The claimants by number.
@@ -29,44 +28,26 @@ struct List {
     fields: PageList<Option<&'static Field>>,
 }
 
-/// A slot of the cache.
-#[derive(Clone, Copy, Debug)]
-struct Recent {
-    /// The address of the field; `usize::MAX` in an unused slot.
-    field: usize,
-    reporter: u32,
-    id: ClaimantId,
-}
-
 impl Claimants {
     /// Creates an empty list that takes at most `limit` claimants.
     pub(crate) fn with_limit(limit: u32) -> Self {
-        let unused = Recent { field: usize::MAX, reporter: 0, id: ClaimantId(0) };
         Claimants {
             list: RefCell::new(List { numbers: LocalInterner::new(), fields: PageList::new() }),
             limit,
-            recent: std::array::from_fn(|_| Cell::new(unused)),
+            recent: RecentClaimants::new(),
         }
     }
 
     /// Returns the number of a claimant; `None` if memory is short or the limit is reached.
     #[inline]
     pub(crate) fn id(&self, claimant: Claimant) -> Option<ClaimantId> {
-        self.recent(claimant).or_else(|| self.find_or_insert(claimant))
+        let recent = self.recent.number(claimant).map(ClaimantId);
+        recent.or_else(|| self.find_or_insert(claimant))
     }
 
-    /// Returns the number of a claimant that is in the cache.
-    #[inline(always)]
-    pub(crate) fn recent(&self, claimant: Claimant) -> Option<ClaimantId> {
-        let field = address(claimant.field);
-        let recent = self.slot(field).get();
-        let is_it = recent.field == field && recent.reporter == claimant.reporter;
-        is_it.then_some(recent.id)
-    }
-
-    #[inline(always)]
-    fn slot(&self, field: usize) -> &Cell<Recent> {
-        &self.recent[field / align_of::<Field>() % self.recent.len()]
+    /// Returns the last claimants.
+    pub(crate) fn recent(&self) -> &RecentClaimants {
+        &self.recent
     }
 
     #[cold]
@@ -77,12 +58,11 @@ impl Claimants {
         if number as usize == fields.as_slice().len() && !fields.push(claimant.field) {
             return None;
         }
-        let id = ClaimantId(number);
         if number >= self.limit {
             return None;
         }
-        self.slot(field).set(Recent { field, reporter: claimant.reporter, id });
-        Some(id)
+        self.recent.insert(claimant, number);
+        Some(ClaimantId(number))
     }
 
     /// Returns the number of claimants.

@@ -1,11 +1,11 @@
 //! All claims of a collection, sorted by address.
 
-use memreport::__private::ExpectedSizes;
+use memreport::__private::{ExpectedSizes, unpack_sizes};
 use memreport::Field;
 
 use super::claimants::{ClaimantId, Claimants};
 use super::words::{
-    self, Allocated, CLAIMANT_SHIFT, ClaimWords, EXPECTED, LARGE, OLD, ResolvedClaim, WRONG_KINDS,
+    Allocated, CLAIMANT_SHIFT, ClaimWords, EXPECTED, LARGE, OLD, ResolvedClaim, WRONG_KINDS,
     WRONG_SHIFT, address_of,
 };
 use crate::collect::holders::reached::Roots;
@@ -39,7 +39,7 @@ impl ClaimLog {
         let number = claim[1] as u32 as usize;
         let is_expected = claim[1] & EXPECTED != 0;
         let (requested, bytes) = if is_expected {
-            let ExpectedSizes { requested, usable } = words::unpack_sizes(number);
+            let ExpectedSizes { requested, usable } = unpack_sizes(number);
             (requested, usable)
         } else if claim[1] & LARGE != 0 {
             (None, self.large.as_slice().get(number).copied().unwrap_or(0))

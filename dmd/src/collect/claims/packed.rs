@@ -5,9 +5,7 @@
 //! the caches: the values that are measured would have to leave them otherwise.
 //!
 //! ```text
-//! a short claim  bits 0-28    the address within its region, divided by 8
-//!                bits 29-50   the sizes (`words::pack_sizes`)
-//!                bits 51-62   the claimant
+//! a short claim  bits 0-62    the claim (`ShortClaim` of memreport)
 //!                bit 63       0
 //! a region       bits 0-61    the upper half of the addresses of the short claims that follow
 //!                bits 62-63   3
@@ -16,38 +14,22 @@
 //!
 //! Whether a short claim is right is not known yet: the pass over all blocks compares it with the
 //! block at its address.
-#![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
 use std::array::from_fn;
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{ExpectedSizes, KnownSizes};
+use memreport::__private::{ClaimBatch, Region, ShortClaim};
 
 use super::claimants::ClaimantId;
-use super::words::{self, ClaimWords, SIZES_BITS};
+use super::words::{self, ClaimWords};
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 
-/// The number of address bits within a region.
-const REGION_BITS: u32 = 32;
-
-/// Addresses of short claims are multiples of this power of two.
-const ALIGNMENT_BITS: u32 = 3;
-
-const SIZES_SHIFT: u32 = REGION_BITS - ALIGNMENT_BITS;
-const CLAIMANT_SHIFT: u32 = SIZES_SHIFT + SIZES_BITS;
+/// The lowest bit of a word's form.
 const FORM_SHIFT: u32 = 62;
-
-const CLAIMANT_BITS: u32 = FORM_SHIFT + 1 - CLAIMANT_SHIFT;
 
 const LONG: u64 = 2;
 const REGION: u64 = 3;
-
-/// A region that contains no address.
-const NO_REGION: Region = Region(u64::MAX);
-
-/// The number of words of a batch.
-const BATCH: usize = 64;
 
 /// The most words whose pages are made resident before a reporter runs: it may hold a lock of the
 /// program meanwhile.
@@ -56,98 +38,11 @@ const MAX_TOUCHED: usize = 4 << 20;
 /// Packed claims in the order in which they were made.
 #[derive(Debug)]
 pub(crate) struct PackedClaims {
-    /// The newest words, of which `batched` are in use. Invariant: a claim is in one batch.
-    batch: [Cell<u64>; BATCH],
-    batched: Cell<usize>,
+    /// The newest words. Invariant: a claim is in one batch.
+    batch: ClaimBatch,
     words: RefCell<PageList<u64>>,
-    /// The region of the last short claim.
-    region: Cell<Region>,
     /// The number of claims that were lost because memory was short.
     lost: Cell<usize>,
-}
-
-/// A claim in one word, and its region.
-#[derive(Clone, Copy)]
-pub(crate) struct ShortClaim {
-    region: Region,
-    word: u64,
-}
-
-/// The upper half of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Region(u64);
-
-impl Region {
-    /// The bytes of a region.
-    pub(crate) const BYTES: usize = 1 << REGION_BITS;
-
-    /// Returns the first address of the region.
-    #[inline]
-    pub(crate) fn first(self) -> usize {
-        usize::try_from(self.0 << REGION_BITS).unwrap_or(usize::MAX)
-    }
-
-    /// Returns the region of an address.
-    #[inline(always)]
-    pub(crate) fn of(address: usize) -> Self {
-        Region(address as u64 >> REGION_BITS)
-    }
-}
-
-/// The bits of short claims that are equal for all claims of a claimant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClaimantBits(u64);
-
-impl ClaimantBits {
-    pub(crate) const ZERO: Self = ClaimantBits(0);
-
-    /// Returns the bits; `None` if the number does not fit.
-    pub(crate) fn of(claimant: ClaimantId) -> Option<Self> {
-        let number = u64::from(claimant.0);
-        (number >> CLAIMANT_BITS == 0).then_some(ClaimantBits(number << CLAIMANT_SHIFT))
-    }
-}
-
-impl ShortClaim {
-    /// Packs a claim into one word; `None` if it does not fit.
-    #[inline(always)]
-    pub(crate) fn new(start: usize, sizes: ExpectedSizes, bits: ClaimantBits) -> Option<Self> {
-        let sizes = words::pack_sizes(sizes)?;
-        if start & ((1 << ALIGNMENT_BITS) - 1) != 0 {
-            return None;
-        }
-        Some(ShortClaim::packed(start, sizes, bits))
-    }
-
-    /// Packs a claim whose sizes are known to fit: less than 32 KiB, with at most 126 bytes of
-    /// slop. The address is one of a block.
-    #[inline(always)]
-    pub(crate) fn of_small(
-        start: usize,
-        requested: usize,
-        usable: usize,
-        bits: ClaimantBits,
-    ) -> Self {
-        let sizes = words::pack_fitting(requested, usable);
-        debug_assert_eq!(
-            words::pack_sizes(ExpectedSizes { requested: Some(requested), usable }),
-            Some(sizes)
-        );
-        ShortClaim::packed(start, sizes, bits)
-    }
-
-    /// Packs a claim with packed sizes.
-    #[inline(always)]
-    fn packed(start: usize, sizes: u64, ClaimantBits(bits): ClaimantBits) -> Self {
-        let within = (start & (Region::BYTES - 1)) as u64 >> ALIGNMENT_BITS;
-        ShortClaim { region: Region::of(start), word: within | sizes << SIZES_SHIFT | bits }
-    }
-
-    /// Stores the claim at a place of [`PackedClaims::free_places`]. It must be in their region.
-    #[inline(always)]
-    pub(crate) fn store(self, place: &Cell<u64>) {
-        place.set(self.word);
-    }
 }
 
 impl PackedClaims {
@@ -155,57 +50,30 @@ impl PackedClaims {
     pub(crate) fn with_room(claims: usize) -> Self {
         let mut words = PageList::with_capacity(claims);
         words.touch(claims.min(MAX_TOUCHED));
-        PackedClaims {
-            batch: [const { Cell::new(0) }; BATCH],
-            batched: Cell::new(0),
-            words: RefCell::new(words),
-            region: Cell::new(NO_REGION),
-            lost: Cell::new(0),
-        }
+        PackedClaims { batch: ClaimBatch::new(), words: RefCell::new(words), lost: Cell::new(0) }
     }
 
-    /// Returns the region of the last claim, and at most `claims` free places of the batch for
-    /// claims in that region.
+    /// Returns the batch, for claims that need no call.
+    #[inline]
+    pub(crate) fn batch(&self) -> &ClaimBatch {
+        &self.batch
+    }
+
+    /// Returns at most `claims` free places of the batch, for claims in its region.
     #[inline(always)]
-    pub(crate) fn free_places(&self, claims: usize) -> (Region, &[Cell<u64>]) {
-        self.make_room(claims.min(BATCH));
-        let free = self.batch.get(self.batched.get()..).unwrap_or(&[]);
-        (self.region.get(), free.get(..claims).unwrap_or(free))
-    }
-
-    /// Returns whether the last claim is in this region.
-    pub(crate) fn is_in(&self, region: Region) -> bool {
-        self.region.get() == region
-    }
-
-    /// Adds the claims that were stored in the first places of
-    /// [`free_places`](Self::free_places).
-    #[inline(always)]
-    pub(crate) fn take_places(&self, claims: usize) {
-        self.batched.set(self.batched.get() + claims);
-    }
-
-    /// Adds a claim of a block whose sizes are known. Returns `false`, and adds nothing, if the
-    /// batch is full, the claim does not fit into a word, or is of another region than the last.
-    #[inline(always)]
-    pub(crate) fn push_known(&self, start: usize, sizes: KnownSizes, bits: ClaimantBits) -> bool {
-        let Some(sizes) = words::pack_known_sizes(sizes) else { return false };
-        let Some(place) = self.batch.get(self.batched.get()) else { return false };
-        if !self.is_in(Region::of(start)) || start & ((1 << ALIGNMENT_BITS) - 1) != 0 {
-            return false;
-        }
-        ShortClaim::packed(start, sizes, bits).store(place);
-        self.batched.set(self.batched.get() + 1);
-        true
+    pub(crate) fn free_places(&self, claims: usize) -> &[Cell<u64>] {
+        self.make_room(claims.min(ClaimBatch::WORDS));
+        let free = self.batch.free();
+        free.get(..claims).unwrap_or(free)
     }
 
     /// Adds a claim. If memory is short, it may be lost, and is counted.
     pub(crate) fn push(&self, short: ShortClaim) {
         self.make_room(2);
         // Also if the batch was lost.
-        if short.region != self.region.get() {
+        if short.region != self.batch.region() {
             self.push_word(REGION << FORM_SHIFT | short.region.0);
-            self.region.set(short.region);
+            self.batch.set_region(short.region);
         }
         self.push_word(short.word);
     }
@@ -218,42 +86,50 @@ impl PackedClaims {
         [LONG << FORM_SHIFT, claim[0], claim[1]].into_iter().for_each(|word| self.push_word(word));
     }
 
+    /// Adds a word, for which there is room.
     fn push_word(&self, word: u64) {
-        if let Some(place) = self.batch.get(self.batched.get()) {
-            place.set(word);
-            self.batched.set(self.batched.get() + 1);
-        }
+        let has_room = self.batch.push(word);
+        debug_assert!(has_room, "room was made");
     }
 
     /// Appends the batch to the list, if it has no place for so many words.
     fn make_room(&self, words: usize) {
-        if self.batched.get() + words > BATCH {
+        if self.batch.free().len() < words {
             self.flush();
         }
     }
 
     /// Appends the batch to the list. If memory is short, its claims are lost, and are counted.
+    // Not inlined: the loop that stores claims has its values in registers then.
+    #[inline(never)]
     fn flush(&self) {
-        let batch: [u64; BATCH] = from_fn(|at| self.batch[at].get());
-        let batch = batch.get(..self.batched.replace(0)).unwrap_or(&[]);
+        let batch = self.batch.words();
+        self.batch.clear();
         if !self.words.borrow_mut().push_all_past_caches(batch) {
-            let claims = Unpacked { words: batch.iter(), region: 0 };
-            self.lost.set(self.lost.get() + claims.count());
+            self.count_lost(batch);
             // The words of a region may be among them.
-            self.region.set(NO_REGION);
+            self.batch.set_region(Region::NONE);
         }
+    }
+
+    #[cold]
+    fn count_lost(&self, batch: &[Cell<u64>]) {
+        let words: [u64; ClaimBatch::WORDS] =
+            from_fn(|index| batch.get(index).map_or(0, Cell::get));
+        let claims = Unpacked::of(words.get(..batch.len()).unwrap_or(&[]));
+        self.lost.set(self.lost.get() + claims.count());
     }
 
     /// Returns the position of the next claim, for [`truncate`](Self::truncate).
     pub(crate) fn position(&self) -> usize {
-        self.words.borrow().as_slice().len() + self.batched.get()
+        self.words.borrow().as_slice().len() + self.batch.words().len()
     }
 
     /// Removes the claims from this position on.
     pub(crate) fn truncate(&self, position: usize) {
         self.flush();
         self.words.borrow_mut().truncate(position);
-        self.region.set(NO_REGION);
+        self.batch.set_region(Region::NONE);
     }
 
     /// Returns the packed claims, and the number of those that were lost because memory was short.
@@ -271,7 +147,7 @@ pub(crate) struct PackedWords(PageList<u64>);
 impl PackedWords {
     /// Unpacks the claims in their order.
     pub(crate) fn iter(&self) -> Unpacked<'_> {
-        Unpacked { words: self.0.as_slice().iter(), region: 0 }
+        Unpacked::of(self.0.as_slice())
     }
 }
 
@@ -279,8 +155,7 @@ impl PackedWords {
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacked<'p> {
     words: std::slice::Iter<'p, u64>,
-    /// The first address of the region.
-    region: u64,
+    region: Region,
 }
 
 impl Iterator for Unpacked<'_> {
@@ -291,7 +166,7 @@ impl Iterator for Unpacked<'_> {
         loop {
             let word = *self.words.next()?;
             match word >> FORM_SHIFT {
-                REGION => self.region = word << REGION_BITS,
+                REGION => self.region = Region(word & !(REGION << FORM_SHIFT)),
                 LONG => return Some([*self.words.next()?, *self.words.next()?]),
                 _ => return Some(self.unpack(word)),
             }
@@ -299,26 +174,30 @@ impl Iterator for Unpacked<'_> {
     }
 }
 
-impl Unpacked<'_> {
+impl<'p> Unpacked<'p> {
+    fn of(words: &'p [u64]) -> Self {
+        Unpacked { words: words.iter(), region: Region::NONE }
+    }
+
     #[inline]
     fn unpack(&self, word: u64) -> ClaimWords {
-        let cut = |from: u32, bits: u32| word >> from & ((1 << bits) - 1);
-        let address = self.region | cut(0, SIZES_SHIFT) << ALIGNMENT_BITS;
-        let claimant = ClaimantId(cut(CLAIMANT_SHIFT, CLAIMANT_BITS) as u32);
-        let sizes = cut(SIZES_SHIFT, SIZES_BITS);
-        [address, words::second_word(sizes, claimant, words::EXPECTED)]
+        let short = ShortClaim { region: self.region, word };
+        let claimant = ClaimantId(short.claimant());
+        [short.address(), words::second_word(short.sizes(), claimant, words::EXPECTED)]
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use memreport::__private::{ClaimantBits, ExpectedSizes, pack_sizes};
+
     use super::*;
     use crate::mem::sys::shortage;
 
     #[test]
     fn packing_and_unpacking_round_trips() {
         let addresses = [0x10, 0x7fff_ffff_fff8, 0x7fff_0000_0000, 0x18, 0x1c, usize::MAX, 0x20];
-        let claimants = [0, 1, (1 << CLAIMANT_BITS) - 1, 1 << CLAIMANT_BITS].map(ClaimantId);
+        let claimants = [0, 1, (1 << 12) - 1, 1 << 12].map(ClaimantId);
         let packed = PackedClaims::with_room(0);
         let (mut expected, mut shorts) = (Vec::new(), 0);
         let known = |requested, usable| ExpectedSizes { requested: Some(requested), usable };
@@ -329,13 +208,12 @@ mod tests {
         for address in addresses {
             for sizes in sizes.into_iter().chain(others) {
                 for claimant in claimants {
-                    let bits = ClaimantBits::of(claimant);
+                    let bits = ClaimantBits::of(claimant.0);
                     let short = bits.and_then(|bits| ShortClaim::new(address, sizes, bits));
                     expected.push(if let Some(short) = short {
                         shorts += 1;
                         packed.push(short);
-                        let packed_sizes = words::pack_sizes(sizes).expect("they fit");
-                        assert_eq!(words::unpack_sizes(packed_sizes as usize), sizes);
+                        let packed_sizes = pack_sizes(sizes).expect("they fit");
                         let second = words::second_word(packed_sizes, claimant, words::EXPECTED);
                         [address as u64, second]
                     } else {
@@ -347,7 +225,7 @@ mod tests {
             }
         }
         assert_eq!(shorts, 5 * 4 * 3, "aligned, small sizes, a small claimant number");
-        assert!(expected.len() > BATCH);
+        assert!(expected.len() > ClaimBatch::WORDS);
         let (packed, lost) = packed.into_words();
         assert_eq!(packed.iter().collect::<Vec<_>>(), expected);
         assert_eq!(lost, 0);

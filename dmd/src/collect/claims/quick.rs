@@ -1,51 +1,54 @@
 //! Claims of blocks whose sizes are known or follow from the copy of the table: most blocks of a
-//! batch, in one loop.
+//! batch.
 
-use memreport::__private::{Claimant, CountedBlocks, ExpectedBlock, ExpectedBlocks};
+use std::cell::Cell;
+
+use memreport::__private::{
+    Claimant, ClaimantBits, CountedBlocks, ExpectedBlock, ExpectedBlocks, Region, ShortClaim,
+};
 
 use super::ClaimBuffer;
 use super::claimants;
-use super::packed::{ClaimantBits, Region, ShortClaim};
 use super::starts::{Starts, UNIT};
 use crate::mem::sys;
 
-/// The blocks of a region whose starts are multiples of 16, for quick questions.
-#[derive(Clone, Copy, Debug)]
-struct QuickStarts<'s> {
-    /// The codes of the region; none if nothing is known so.
-    codes: &'s [u8],
+/// The codes of a region whose starts are multiples of 16.
+type Codes = [u8; Region::BYTES / UNIT];
+
+/// The blocks of one region, and how far they are claimed.
+struct Run<'s> {
+    /// The codes of the region; `None` if nothing is known so.
+    codes: Option<&'s Codes>,
     /// The first address of the region.
     first: usize,
     /// To be added to a code's units, for usable bytes. Sums wrap around.
     rest: usize,
+    reporter: u32,
+    /// The address of the last field, and the bits of its claims.
+    claimant: (usize, ClaimantBits),
+    counted: CountedBlocks,
 }
 
-impl<'s> QuickStarts<'s> {
-    /// Returns the blocks of a region.
+impl<'s> Run<'s> {
     #[inline]
-    fn of(starts: &'s Starts, region: Region) -> Self {
-        let starts = starts.of(region).filter(|starts| starts.bytes.len() == Region::BYTES / UNIT);
-        let rest = starts.map_or(0, |starts| starts.codes.rest.wrapping_sub(UNIT));
-        QuickStarts {
-            codes: starts.map_or(&[], |starts| starts.bytes),
+    fn new(starts: &'s Starts, region: Region, reporter: u32) -> Self {
+        let found = starts.of(region);
+        let codes = found.and_then(|found| <&Codes>::try_from(found.known.codes).ok());
+        Run {
+            codes,
             first: region.first(),
-            rest,
+            rest: found.map_or(0, |found| found.known.sizes.rest.wrapping_sub(UNIT)),
+            reporter,
+            claimant: (usize::MAX, ClaimantBits::ZERO),
+            counted: CountedBlocks::default(),
         }
-    }
-
-    /// Returns the code of the block that started at an address of the region.
-    #[inline(always)]
-    fn code(self, start: usize) -> Option<u8> {
-        // Of an address outside, or of no multiple, the highest bits are set then.
-        let index = start.wrapping_sub(self.first).rotate_right(UNIT.trailing_zeros());
-        self.codes.get(index).copied()
     }
 }
 
 impl ClaimBuffer {
     /// Claims blocks up to the first one that needs the slow way, and returns how many: each in one
     /// word.
-    #[inline(always)]
+    #[inline]
     pub(super) fn claim_quickly(
         &self,
         expected: &ExpectedBlocks<'_>,
@@ -53,56 +56,86 @@ impl ClaimBuffer {
         reporter: u32,
         counted: &mut CountedBlocks,
     ) -> usize {
-        let (region, places) = self.packed.free_places(blocks.len());
-        let quick = QuickStarts::of(&self.starts, region);
-        let (mut field, mut bits) = (usize::MAX, ClaimantBits::ZERO);
-        let (mut done, mut bytes) = (0, 0);
-        for (block, place) in blocks.iter().zip(places) {
-            let start = sys::untagged(block.start.get().addr());
-            // Mostly it is the field of the block before.
-            if claimants::address(block.field.get()) != field {
-                let claimant = Claimant { reporter, field: block.field.get() };
-                let id = self.claimants.id(claimant);
-                let Some(found) = id.and_then(ClaimantBits::of) else { break };
-                (field, bits) = (claimants::address(claimant.field), found);
-            }
-            let known = block.known().and_then(|sizes| {
-                let short = ShortClaim::new(start, sizes, bits)?;
-                (Region::of(start) == region).then_some((short, sizes.usable))
-            });
-            let from_copy = || {
-                let code = quick.code(start)?;
-                let usable = (usize::from(code) * UNIT).wrapping_add(quick.rest);
-                let usable = expected.quick_answer(block, (code, usable))?;
-                Some((ShortClaim::of_small(start, block.size.get(), usable, bits), usable))
+        let places = self.packed.free_places(blocks.len());
+        let region = self.packed.batch().region();
+        let mut run = Run::new(&self.starts, region, reporter);
+        let mut done = 0;
+        loop {
+            done += self.claim_from_copy(&mut run, expected, &blocks[done..], &places[done..]);
+            let (Some(block), Some(place)) = (blocks.get(done), places.get(done)) else { break };
+            let Some((claim, usable)) = self.short_claim(region, expected, block, reporter) else {
+                break;
             };
-            let claim = known.or_else(from_copy);
-            let claim = claim.or_else(|| self.short_claim(start, expected, block, bits));
-            let Some((short, usable)) = claim else { break };
-            short.store(place);
-            (done, bytes) = (done + 1, bytes + usable);
+            place.set(claim.word);
+            run.counted += CountedBlocks { blocks: 1, bytes: usable };
+            done += 1;
         }
-        self.packed.take_places(done);
-        counted.blocks += done;
-        counted.bytes += bytes;
+        self.packed.batch().take(done);
+        *counted += run.counted;
         done
     }
 
-    /// Returns the claim of a block whose size does not follow from the copy alone, and its usable
-    /// bytes; `None` if it needs the slow way.
-    // Not inlined: the quick way has its values in registers then.
-    #[cold]
+    /// Claims blocks up to the first one whose size is not known and does not follow from the copy,
+    /// and returns how many.
+    // Not inlined, and without a call: its values are in registers.
     #[inline(never)]
+    fn claim_from_copy(
+        &self,
+        run: &mut Run<'_>,
+        expected: &ExpectedBlocks<'_>,
+        blocks: &[ExpectedBlock],
+        places: &[Cell<u64>],
+    ) -> usize {
+        let Some(codes) = run.codes else { return 0 };
+        let recent = self.claimants.recent();
+        let (mut field, mut bits) = run.claimant;
+        let (mut done, mut bytes) = (0, 0);
+        for (block, place) in blocks.iter().zip(places) {
+            // Mostly it is the field of the block before.
+            if claimants::address(block.field.get()) != field {
+                let claimant = Claimant { reporter: run.reporter, field: block.field.get() };
+                let Some(found) = recent.bits(claimant) else { break };
+                (field, bits) = (claimants::address(claimant.field), found);
+            }
+            let start = sys::untagged(block.start.get().addr());
+            // Of an address outside, or of no multiple, the highest bits are set then.
+            let index = start.wrapping_sub(run.first).rotate_right(UNIT.trailing_zeros());
+            let Some(code) = codes.get(index) else { break };
+            let (claim, usable) = if let Some(sizes) = block.known() {
+                let Some(claim) = ShortClaim::new(start, sizes, bits) else { break };
+                (claim, sizes.usable)
+            } else {
+                let usable = (usize::from(*code) * UNIT).wrapping_add(run.rest);
+                let Some(usable) = expected.quick_answer(block, (*code, usable)) else { break };
+                (ShortClaim::of_small(start, block.size.get(), usable, bits), usable)
+            };
+            place.set(claim.word);
+            (done, bytes) = (done + 1, bytes + usable);
+        }
+        run.claimant = (field, bits);
+        run.counted += CountedBlocks { blocks: done, bytes };
+        done
+    }
+
+    /// Returns the claim of a block that [`claim_from_copy`](Self::claim_from_copy) leaves, and its
+    /// usable bytes; `None` if it needs the slow way.
     fn short_claim(
         &self,
-        start: usize,
+        region: Region,
         expected: &ExpectedBlocks<'_>,
         block: &ExpectedBlock,
-        bits: ClaimantBits,
+        reporter: u32,
     ) -> Option<(ShortClaim, usize)> {
-        let region = Region::of(start);
-        let starts = self.packed.is_in(region).then(|| self.starts.of(region))?;
-        let sizes = self.sizes_at(start, starts, expected, block)?;
+        let start = sys::untagged(block.start.get().addr());
+        if Region::of(start) != region {
+            return None;
+        }
+        let sizes = match block.known() {
+            Some(sizes) => sizes,
+            None => self.sizes_at(start, self.starts.of(region), expected, block)?,
+        };
+        let claimant = Claimant { reporter, field: block.field.get() };
+        let bits = self.claimants.id(claimant).and_then(|id| ClaimantBits::of(id.0))?;
         Some((ShortClaim::new(start, sizes, bits)?, sizes.usable))
     }
 }

@@ -4,9 +4,10 @@
 //! A claim of such a block needs no look-up. The copy takes an eighth of the table or less, so more
 //! of it stays in the cache.
 
-use memreport::__private::{AroundBegin, AtBegin, ExpectedBlock, prefetch};
+use memreport::__private::{
+    AroundBegin, AtBegin, ExpectedBlock, Region, RegionBlocks, SizeCodes, prefetch,
+};
 
-use super::packed::Region;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::table::blocks::Granule;
@@ -20,16 +21,13 @@ pub(super) const UNIT: usize = 16;
 /// The bytes of a page, as a power of two: more than those of all blocks whose size has a code.
 const PAGE_BITS: u32 = 12;
 
-/// The code of an address at which no block started.
-const NO_BLOCK: u8 = 0;
-
-/// The code of a size that no other code stands for.
-const OTHER_SIZE: u8 = u8::MAX;
+const NO_BLOCK: u8 = SizeCodes::NO_BLOCK;
+const OTHER_SIZE: u8 = SizeCodes::OTHER_SIZE;
 
 /// The blocks that were live when a collection began, by region.
 #[derive(Debug)]
 pub(crate) struct Starts {
-    codes: Codes,
+    sizes: SizeCodes,
     regions: [Option<RegionStarts>; MAX_REGIONS],
     /// The index of the region that has received the last block.
     last: usize,
@@ -58,50 +56,8 @@ struct RegionStarts {
 /// The blocks of a region, for many questions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StartsOfRegion<'s> {
-    pub(super) codes: Codes,
-    pub(super) bytes: &'s [u8],
+    pub(super) known: RegionBlocks<'s>,
     greatest: &'s [u8],
-}
-
-/// The code of usable sizes in a byte.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Codes {
-    /// The bytes that starts are multiples of, as a power of two.
-    align_bits: u32,
-    /// The rest of nearly all usable sizes, divided by the unit: glibc's headers take 8 bytes.
-    pub(super) rest: usize,
-}
-
-impl Codes {
-    /// Returns the index of the byte for a block, in its region.
-    #[inline(always)]
-    fn index(self, start: usize) -> usize {
-        within(start) >> self.align_bits
-    }
-
-    #[inline]
-    fn code(self, usable: usize) -> u8 {
-        let units = usable.wrapping_sub(self.rest);
-        match u8::try_from(units / UNIT + 1) {
-            Ok(code) if units & (UNIT - 1) == 0 => code,
-            _ => OTHER_SIZE,
-        }
-    }
-
-    #[inline(always)]
-    fn at_begin(self, code: u8) -> AtBegin {
-        match code {
-            NO_BLOCK => AtBegin::NoBlock,
-            OTHER_SIZE => AtBegin::Unknown,
-            code => AtBegin::Usable((usize::from(code) - 1) * UNIT + self.rest),
-        }
-    }
-}
-
-/// Returns the offset of an address in its region.
-#[inline(always)]
-pub(super) fn within(address: usize) -> usize {
-    address & (Region::BYTES - 1)
 }
 
 impl Starts {
@@ -109,7 +65,7 @@ impl Starts {
         let align_bits = granule.align().trailing_zeros();
         let rest = if granule.bytes() == 2 * UNIT { UNIT / 2 } else { 0 };
         Starts {
-            codes: Codes { align_bits, rest },
+            sizes: SizeCodes { align_bits, rest },
             regions: [const { None }; MAX_REGIONS],
             last: 0,
             others: PageList::new(),
@@ -125,9 +81,9 @@ impl Starts {
         if !self.regions[self.last].as_ref().is_some_and(is_last) && !self.find_or_add(region) {
             return self.set_incomplete();
         }
-        let code = self.codes.code(usable);
+        let code = self.sizes.code(usable);
         if let Some(found) = &mut self.regions[self.last] {
-            found.set(self.codes.index(start), within(start) >> PAGE_BITS, code);
+            found.set(self.sizes.index(start), page_of(start), code);
         }
         let other = OtherBlock { start, end: start.saturating_add(usable) };
         if code == OTHER_SIZE && !self.others.push(other) {
@@ -147,7 +103,7 @@ impl Starts {
             |slot: &Option<RegionStarts>| slot.as_ref().is_none_or(|found| found.region == region);
         let Some(index) = self.regions.iter().position(is_it) else { return false };
         if self.regions[index].is_none() {
-            let bytes = PageList::sparse_zeros(Region::BYTES >> self.codes.align_bits);
+            let bytes = PageList::sparse_zeros(Region::BYTES >> self.sizes.align_bits);
             let greatest = PageList::sparse_zeros(Region::BYTES >> PAGE_BITS);
             let (Some(bytes), Some(greatest)) = (bytes, greatest) else { return false };
             self.regions[index] = Some(RegionStarts { region, bytes, greatest });
@@ -161,33 +117,24 @@ impl Starts {
     pub(crate) fn of(&self, region: Region) -> Option<StartsOfRegion<'_>> {
         let mut regions = self.regions.iter().map_while(Option::as_ref);
         let found = regions.find(|found| found.region == region)?;
-        let (bytes, greatest) = (found.bytes.as_slice(), found.greatest.as_slice());
-        Some(StartsOfRegion { codes: self.codes, bytes, greatest })
+        Some(StartsOfRegion { known: found.known(self.sizes), greatest: found.greatest.as_slice() })
     }
 
     /// Prefetches for these blocks.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, blocks: &[ExpectedBlock]) {
-        self.each_region(blocks, |found, blocks| {
-            if let Some(found) = found {
-                blocks.iter().for_each(|block| prefetch(found.address(start_of(block))));
-            }
-        });
-    }
-
-    /// Calls `each` with consecutive blocks of one region.
-    #[inline(always)]
-    fn each_region<'e>(
-        &self,
-        mut blocks: &'e [ExpectedBlock],
-        each: impl Fn(Option<StartsOfRegion<'_>>, &'e [ExpectedBlock]),
-    ) {
+    pub(crate) fn prefetch(&self, mut blocks: &[ExpectedBlock]) {
         while let Some(first) = blocks.first() {
             let region = Region::of(start_of(first));
-            // Mostly all of them.
-            let is_other = |block| Region::of(start_of(block)) != region;
+            let bytes =
+                self.of(region).map_or(std::ptr::null(), |found| found.known.codes.as_ptr());
+            let is_other = |block| {
+                let start = start_of(block);
+                // Of a region without blocks it is any address, which does no harm.
+                prefetch(bytes.wrapping_add(self.sizes.index(start)));
+                Region::of(start) != region
+            };
+            // Mostly all of them are of one region.
             let count = blocks.iter().position(is_other).unwrap_or(blocks.len());
-            each(self.of(region), &blocks[..count]);
             blocks = &blocks[count..];
         }
     }
@@ -230,18 +177,20 @@ impl Starts {
     /// Returns the address of the byte for a block, for prefetching; any if there is none.
     #[inline]
     pub(crate) fn address_of_byte(&self, start: usize) -> *const u8 {
-        self.of(Region::of(start)).map_or(std::ptr::null(), |found| found.address(start))
+        self.of(Region::of(start)).map_or(std::ptr::null(), |found| found.known.code_address(start))
     }
 
-    /// Returns the block that started at this address.
-    #[inline]
-    pub(crate) fn at(&self, address: usize) -> AtBegin {
-        let found = self.of(Region::of(address));
-        match found.map_or(AtBegin::NoBlock, |starts| starts.at(address)) {
-            AtBegin::NoBlock if self.is_incomplete => AtBegin::Unknown,
-            found => found,
-        }
+    /// Returns all blocks, by region; `None` if some are missing.
+    pub(crate) fn known(&self) -> Option<Vec<RegionBlocks<'_>>> {
+        let regions = self.regions.iter().map_while(Option::as_ref);
+        (!self.is_incomplete).then(|| regions.map(|found| found.known(self.sizes)).collect())
     }
+}
+
+/// Returns the index of an address's page in its region.
+#[inline(always)]
+fn page_of(address: usize) -> usize {
+    (address & (Region::BYTES - 1)) >> PAGE_BITS
 }
 
 /// Returns the address of an expected block.
@@ -251,6 +200,11 @@ fn start_of(block: &ExpectedBlock) -> usize {
 }
 
 impl RegionStarts {
+    #[inline]
+    fn known(&self, sizes: SizeCodes) -> RegionBlocks<'_> {
+        RegionBlocks { region: self.region, sizes, codes: self.bytes.as_slice() }
+    }
+
     /// Sets the code of a block, by its index and its page.
     #[inline]
     fn set(&mut self, index: usize, page: usize, code: u8) {
@@ -264,36 +218,19 @@ impl RegionStarts {
 }
 
 impl<'s> StartsOfRegion<'s> {
-    /// Returns the address of the byte for a block.
-    #[inline(always)]
-    fn address(self, start: usize) -> *const u8 {
-        self.bytes.as_ptr().wrapping_add(self.codes.index(start))
-    }
-
     /// Returns the last block of the region that started at this address or before, if it is so
     /// near that its size may be known.
     fn nearest(self, address: usize) -> Option<(usize, AtBegin)> {
-        let index = self.codes.index(address);
-        let page = within(address) >> PAGE_BITS;
+        let index = self.known.sizes.index(address);
+        let page = page_of(address);
         // Mostly no block of this page and the one before is large, and often there is none.
         let greatest = self.greatest.get(page.saturating_sub(1)..=page)?.iter().max()?;
-        let reach = (usize::from(*greatest) * UNIT) >> self.codes.align_bits;
+        let reach = (usize::from(*greatest) * UNIT) >> self.known.sizes.align_bits;
         let first = (index + 1).saturating_sub(reach);
-        let found = last_block(self.bytes.get(first..=index)?)?;
-        let back = (index - first - found) << self.codes.align_bits;
-        let start = (address >> self.codes.align_bits << self.codes.align_bits) - back;
-        Some((start, self.codes.at_begin(self.bytes[first + found])))
-    }
-
-    /// Returns the block that started at this address of the region. It is unknown of a block that
-    /// is missing.
-    #[inline(always)]
-    pub(crate) fn at(self, start: usize) -> AtBegin {
-        if start & ((1 << self.codes.align_bits) - 1) != 0 {
-            return AtBegin::NoBlock;
-        }
-        let code = self.bytes.get(self.codes.index(start)).copied();
-        self.codes.at_begin(code.unwrap_or(NO_BLOCK))
+        let found = last_block(self.known.codes.get(first..=index)?)?;
+        let back = (index - first - found) << self.known.sizes.align_bits;
+        let start = (address >> self.known.sizes.align_bits << self.known.sizes.align_bits) - back;
+        Some((start, self.known.sizes.at_begin(self.known.codes[first + found])))
     }
 }
 
@@ -312,6 +249,15 @@ mod tests {
     use super::*;
     use crate::mem::sys::shortage;
 
+    /// Returns the block that started at an address, as far as that is known.
+    fn at(starts: &Starts, address: usize) -> AtBegin {
+        let found = starts.of(Region::of(address));
+        match found.map_or(AtBegin::NoBlock, |found| found.known.at(address)) {
+            AtBegin::NoBlock if starts.known().is_none() => AtBegin::Unknown,
+            found => found,
+        }
+    }
+
     #[test]
     #[cfg_attr(miri, ignore = "the copy of a region is large")]
     fn the_blocks_that_were_inserted_are_there_and_no_others() {
@@ -329,15 +275,15 @@ mod tests {
             }
             for (start, (usable, expected)) in begins.into_iter().zip(sizes) {
                 let expected = expected.map_or(AtBegin::Unknown, AtBegin::Usable);
-                assert_eq!(starts.at(start), expected, "{start:x} {usable}");
+                assert_eq!(at(&starts, start), expected, "{start:x} {usable}");
                 for other in [start + align, start + 1, start + align / 2, start + 16 * align] {
                     let is_other = !begins.contains(&other);
-                    assert!(!is_other || starts.at(other) == AtBegin::NoBlock, "{other:x}");
+                    assert!(!is_other || at(&starts, other) == AtBegin::NoBlock, "{other:x}");
                 }
             }
-            assert_eq!(starts.at(3 * Region::BYTES), AtBegin::NoBlock);
+            assert_eq!(at(&starts, 3 * Region::BYTES), AtBegin::NoBlock);
             starts.insert(3 * Region::BYTES, 40_000);
-            assert_eq!(starts.at(3 * Region::BYTES), AtBegin::Unknown);
+            assert_eq!(at(&starts, 3 * Region::BYTES), AtBegin::Unknown);
         }
     }
 
@@ -385,16 +331,16 @@ mod tests {
     #[cfg_attr(miri, ignore = "the copy of a region is large")]
     fn without_a_place_or_memory_nothing_is_known_of_blocks_that_are_not_there() {
         let mut starts = Starts::new(Granule::OF_16);
-        assert_eq!(starts.at(16), AtBegin::NoBlock);
+        assert_eq!(at(&starts, 16), AtBegin::NoBlock);
         shortage::run(|| starts.insert(16, 16));
-        assert_eq!(starts.at(16), AtBegin::Unknown);
+        assert_eq!(at(&starts, 16), AtBegin::Unknown);
         let mut starts = Starts::new(Granule::OF_16);
         for region in 0..MAX_REGIONS {
             starts.insert(region * Region::BYTES, 16);
         }
-        assert_eq!(starts.at(16), AtBegin::NoBlock);
+        assert_eq!(at(&starts, 16), AtBegin::NoBlock);
         starts.insert(MAX_REGIONS * Region::BYTES, 16);
-        assert_eq!(starts.at(16), AtBegin::Unknown);
-        assert_eq!(starts.at((MAX_REGIONS - 1) * Region::BYTES), AtBegin::Usable(16));
+        assert_eq!(at(&starts, 16), AtBegin::Unknown);
+        assert_eq!(at(&starts, (MAX_REGIONS - 1) * Region::BYTES), AtBegin::Usable(16));
     }
 }

@@ -1,6 +1,7 @@
 //! Pages from the kernel: mapping, growing, unmapping and prefetching them.
 #![expect(unsafe_code, reason = "system calls")]
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 
@@ -213,19 +214,30 @@ pub(crate) fn prefetch_to_write<T>(address: *const T) {
 ///
 /// `to` has room for the words, and is aligned to them.
 #[inline]
-pub(crate) unsafe fn write_past_caches(to: NonNull<u64>, words: &[u64]) {
-    #[cfg(all(not(miri), target_arch = "x86_64"))]
-    for (index, word) in words.iter().enumerate() {
+pub(crate) unsafe fn write_past_caches(to: NonNull<u64>, words: &[Cell<u64>]) {
+    // A loop of a known length has no counter.
+    const CHUNK: usize = 8;
+    let chunks = words.chunks_exact(CHUNK);
+    let rest = chunks.remainder();
+    let write = |index: usize, word: &Cell<u64>| {
         // SAFETY: there is room for all words.
         let place = unsafe { to.add(index) };
+        #[cfg(all(not(miri), target_arch = "x86_64"))]
         // SAFETY: writable and aligned. Each processor of this architecture has the instruction.
-        unsafe { std::arch::x86_64::_mm_stream_si64(place.as_ptr().cast(), word.cast_signed()) };
+        unsafe {
+            std::arch::x86_64::_mm_stream_si64(place.as_ptr().cast(), word.get().cast_signed());
+        }
+        #[cfg(any(miri, not(target_arch = "x86_64")))]
+        // SAFETY: writable and aligned.
+        unsafe {
+            place.write(word.get());
+        }
+    };
+    let rest_begins = words.len() - rest.len();
+    for (chunk, first) in chunks.zip((0..).step_by(CHUNK)) {
+        (0..CHUNK).for_each(|index| write(first + index, &chunk[index]));
     }
-    #[cfg(any(miri, not(target_arch = "x86_64")))]
-    // SAFETY: there is room for all words, which are not part of a mutable slice.
-    unsafe {
-        to.as_ptr().copy_from_nonoverlapping(words.as_ptr(), words.len());
-    }
+    rest.iter().zip(rest_begins..).for_each(|(word, index)| write(index, word));
 }
 
 /// Lets other threads see what [`write_past_caches`] has written, as any other store.

@@ -37,6 +37,25 @@ const NO: u8 = 2;
 /// `block` is a live block of the C library's malloc.
 #[inline]
 pub(super) unsafe fn usable_size(block: *const u8) -> usize {
+    if SIZE_WORD.load(Relaxed) == YES {
+        // SAFETY: the caller's contract, and this malloc keeps such words.
+        if let Some(size) = unsafe { size_by_word(block) } {
+            return size;
+        }
+    }
+    // SAFETY: the caller's contract.
+    unsafe { usable_size_slowly(block) }
+}
+
+/// Returns the usable bytes of a block, also if nothing has been compared yet.
+///
+/// # Safety
+///
+/// The same as [`usable_size`].
+// Not inlined: the quick way saves no registers then.
+#[cold]
+#[inline(never)]
+unsafe fn usable_size_slowly(block: *const u8) -> usize {
     // SAFETY: the caller's contract, and this malloc keeps such words.
     let size = if has_size_word() { unsafe { size_by_word(block) } } else { None };
     // SAFETY: live, by the caller's contract. The function reads headers only.

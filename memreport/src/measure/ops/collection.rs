@@ -10,7 +10,8 @@ use super::locks::Patience;
 
 use crate::allocator::size_source::{SizeSource, UsableSizeFn};
 use crate::field::Field;
-use crate::tracker::claim::AtBegin;
+use crate::measure::known_blocks::KnownBlocks;
+use crate::tracker::claim_batch::QuickClaims;
 use crate::tracker::recorder::{FieldCache, Recorder};
 use crate::tracker::size_classes::SizeClasses;
 
@@ -32,12 +33,16 @@ pub(crate) struct Collection<'c> {
     /// True if claims do not wait: the table has gaps, and the query reports the sizes of blocks
     /// whose layouts are known.
     pub(super) claims_at_once: bool,
+    /// True if the sizes of most own blocks can be read from the words before them.
+    pub(super) has_size_words: bool,
+    /// Where claims with known sizes are added.
+    pub(super) quick_claims: Option<QuickClaims<'c>>,
     /// The classes of blocks that a recorder knows. Without a recorder there are none.
     pub(super) classes: &'static SizeClasses,
     /// True if sizes are read from the words before blocks, if only of some.
     pub(super) reads_headers: bool,
-    /// The recorder, if it knows blocks without a look-up.
-    pub(super) knows_blocks: Option<&'c dyn Recorder>,
+    /// The blocks from the beginning, if the recorder knows them without a look-up.
+    pub(super) known_blocks: Option<KnownBlocks<'c>>,
     recent_fields: Option<&'c FieldCache>,
     read_fields: Option<&'c FieldCache>,
     visited: RefCell<VisitedBlocks>,
@@ -72,9 +77,11 @@ impl<'c> Collection<'c> {
             usable_size,
             queries_own_blocks,
             claims_at_once: has_gaps,
+            has_size_words: has_gaps && has_size_words(),
+            quick_claims: recorder.and_then(Recorder::quick_claims),
             classes: recorder.map_or(&SizeClasses::NONE, |_| size_classes()),
             reads_headers: reads_headers(sizes, recorder.is_some()),
-            knows_blocks: recorder.filter(|recorder| recorder.at_begin(0) != AtBegin::Unknown),
+            known_blocks: recorder.and_then(KnownBlocks::of),
             recent_fields: recorder.and_then(Recorder::recent_fields),
             read_fields: recorder.and_then(Recorder::read_fields),
             visited: RefCell::default(),
@@ -88,7 +95,10 @@ impl<'c> Collection<'c> {
     /// Returns the recorder, if it must be notified of a visit to this field.
     #[inline]
     pub(super) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
-        self.recorder.filter(|_| self.recent_fields.is_none_or(|recent| recent.insert(field)))
+        self.recorder.filter(|_| {
+            let is_recent = |recent: &FieldCache| recent.contains(field) || !recent.insert(field);
+            !self.recent_fields.is_some_and(is_recent)
+        })
     }
 
     /// Returns the recorder, if it needs the value of this skipped field.
@@ -161,6 +171,14 @@ fn size_query() -> UsableSizeFn {
     // Without std there is no tracker, and nothing is queried in its place.
     #[cfg(not(feature = "std"))]
     |_, layout| layout.size()
+}
+
+/// Returns whether the sizes of most blocks can be read from the words before them.
+fn has_size_words() -> bool {
+    #[cfg(feature = "std")]
+    return crate::allocator::declaration::has_size_words();
+    #[cfg(not(feature = "std"))]
+    false
 }
 
 /// Returns whether the size query of the program's allocator reads the word before a block.

@@ -105,11 +105,11 @@ impl Ops<'_> {
         inside: usize,
         size: usize,
     ) -> bool {
-        let Some(recorder) = self.collection.knows_blocks else { return false };
+        let Some(known) = &self.collection.known_blocks else { return false };
         if tracker.tracks_every_block() {
             return false;
         }
-        match recorder.around_begin(inside) {
+        match known.around(inside) {
             AroundBegin::Unknown => return false,
             AroundBegin::NoBlock => self.count_computed(size),
             AroundBegin::Block { start, usable } => self.expect_found_block(pending, start, usable),
@@ -120,7 +120,7 @@ impl Ops<'_> {
     /// Returns the usable bytes of the block that started here when the collection began, if the
     /// recorder knows them without a look-up and they fit a request of `size` bytes.
     fn known_block(&self, start: usize, size: usize) -> Option<usize> {
-        match self.collection.knows_blocks?.at_begin(start) {
+        match self.collection.known_blocks.as_ref()?.at(start) {
             AtBegin::Usable(usable) => (usable.wrapping_sub(size) <= MOST_SLOP).then_some(usable),
             AtBegin::Unknown | AtBegin::NoBlock => None,
         }
@@ -225,20 +225,24 @@ pub(super) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
-    use std::cell::RefCell;
+    use std::cell::{OnceCell, RefCell};
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::super::by_words::tests::{BLOCKS, Few};
     use super::super::{Collection, measure_with};
     use super::*;
-    use crate::tracker::claim::KnownSizes;
-    use crate::tracker::recorder::{Claimant, Position, Recorder};
+    use crate::tracker::claim::{CountedBlocks, ExpectedBlocks, ExpectedSizes};
+    use crate::tracker::claimant::Claimant;
+    use crate::tracker::recorder::{Position, Recorder};
+    use crate::tracker::region_blocks::{RegionBlocks, SizeCodes};
+    use crate::tracker::short_claim::Region;
 
     /// A recorder that knows the blocks from the beginning of the collection, and takes claims of
     /// them.
     #[derive(Default)]
     struct FromBegin {
-        claims: RefCell<Vec<(usize, KnownSizes)>>,
+        claims: RefCell<Vec<(usize, ExpectedSizes)>>,
+        codes: OnceCell<Vec<u8>>,
     }
 
     impl Recorder for FromBegin {
@@ -246,14 +250,24 @@ mod tests {
             panic!("{claim:?} was looked up");
         }
 
-        fn claimed_known(&self, start: usize, sizes: KnownSizes, _: Claimant) -> bool {
-            self.claims.borrow_mut().push((start, sizes));
-            true
+        fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, _: u32) -> CountedBlocks {
+            blocks.look_up(|block| {
+                let sizes = block.known().expect("it is known");
+                self.claims.borrow_mut().push((block.start.get().addr(), sizes));
+                Some(sizes.usable)
+            })
         }
 
-        fn at_begin(&self, address: usize) -> AtBegin {
-            let found = BLOCKS.iter().find(|block| block.start == address);
-            found.map_or(AtBegin::NoBlock, |block| AtBegin::Usable(block.usable))
+        fn known_regions(&self) -> Option<Vec<RegionBlocks<'_>>> {
+            let sizes = SizeCodes { align_bits: 4, rest: 0 };
+            let codes = self.codes.get_or_init(|| {
+                let mut codes = vec![SizeCodes::NO_BLOCK; 0x3000 / 16];
+                for block in BLOCKS {
+                    codes[sizes.index(block.start)] = sizes.code(block.usable);
+                }
+                codes
+            });
+            Some(vec![RegionBlocks { region: Region(0), sizes, codes }])
         }
 
         fn around_begin(&self, address: usize) -> AroundBegin {
@@ -293,7 +307,7 @@ mod tests {
                 ops.enclosing_block_at(without_provenance(inside), offset, size);
             });
             assert_eq!((measured.bytes, measured.computed), expected, "{inside:x}");
-            let sizes = |usable| KnownSizes { bytes: usable, slop: KnownSizes::UNKNOWN };
+            let sizes = |usable| ExpectedSizes { requested: None, usable };
             let claims = block.map(|(start, usable)| (start, sizes(usable)));
             assert_eq!(recorder.claims.take(), Vec::from_iter(claims), "{inside:x}");
             assert_eq!(tracker.searches.load(Relaxed), 0);

@@ -6,7 +6,7 @@
 //! verifies the claim later.
 //!
 //! Where the table has gaps, the allocator reports sizes, and a claim reads nothing: it does not
-//! wait.
+//! wait, and mostly takes no call.
 //!
 //! For a size query the block must be alive. So it waits no longer than its borrow lasts, also if a
 //! panic ends it.
@@ -16,23 +16,22 @@
 mod tests;
 
 use alloc::collections::VecDeque;
-use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
 use core::ptr::{null, without_provenance};
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::claim::{
-    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, KnownSizes, Otherwise,
-    Place, Wrong,
+    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place, Wrong,
 };
-use crate::tracker::recorder::Claimant;
+use crate::tracker::claim_batch::QuickClaims;
+use crate::tracker::claimant::Claimant;
 
 /// The number of blocks in a batch, which is claimed by one call.
-const BATCH: usize = 16;
+const BATCH: usize = 32;
 
 /// The number of blocks that wait. All but one batch of them are prefetched.
-const RING: usize = 4 * BATCH;
+const RING: usize = 2 * BATCH;
 
 /// The most blocks that are claimed at once, without a prefetch, as after a short borrow.
 const FEW: usize = 2;
@@ -45,7 +44,7 @@ pub(super) const MOST_SLOP: usize = 31;
 pub(super) struct Pending {
     /// Invariant: a block whose size the allocator may report is alive until it is looked up.
     blocks: [ExpectedBlock; RING],
-    /// The place of the next block.
+    /// The place of the next block; `RING` stands for the first one.
     next: Cell<usize>,
     /// The number of blocks in full batches before that place, which are prefetched for.
     prefetched: Cell<usize>,
@@ -92,46 +91,78 @@ impl Ops<'_> {
     ///
     /// # Safety
     ///
-    /// `start` is a live block of the global allocator with this layout, until these `Ops` have no
-    /// work left.
+    /// `start` is a live block of the global allocator with this size, and the alignment of
+    /// `query`, until these `Ops` have no work left.
     // Not inlined: the code of a measurement without claims would get longer, and slower.
     #[inline(never)]
     pub(super) unsafe fn expect_own_block(
         &self,
-        pending: &Pending,
         start: *const u8,
-        layout: Layout,
+        size: usize,
+        query: Otherwise,
+        pending: &Pending,
     ) {
         if self.collection.claims_at_once {
             // SAFETY: the caller's contract.
-            return unsafe { self.claim_queried(start, layout) };
+            return unsafe { self.claim_queried(start, size, query) };
         }
-        self.expect(pending, start, layout.size(), Otherwise::query(layout));
+        self.expect(pending, start, size, query);
     }
 
     /// Claims a block whose size the allocator reports now.
     ///
     /// # Safety
     ///
-    /// `start` is a live block of the global allocator with this layout.
-    // Not inlined: the caller saves no registers then.
+    /// `start` is a live block of the global allocator with this size, and the alignment of
+    /// `query`.
+    // Not inlined, and without a call but at the end: it saves no registers.
     #[inline(never)]
-    unsafe fn claim_queried(&self, start: *const u8, layout: Layout) {
+    unsafe fn claim_queried(&self, start: *const u8, size: usize, query: Otherwise) {
+        let usable = if self.collection.has_size_words {
+            // SAFETY: the caller's contract, and sizes are in the words before blocks.
+            unsafe { size_by_word(start) }
+        } else if query.is_usual() {
+            self.collection.classes.usable(size)
+        } else {
+            None
+        };
+        if let Some(usable) = usable {
+            return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.claim_by_call(start, size, query) }
+    }
+
+    /// Claims a block whose size takes a call.
+    ///
+    /// # Safety
+    ///
+    /// The same as that of `claim_queried`.
+    #[inline(never)]
+    unsafe fn claim_by_call(&self, start: *const u8, size: usize, query: Otherwise) {
+        let Some(alignment) = query.alignment() else { return };
         // SAFETY: the caller's contract, for the allocator of the declaration.
-        let usable = unsafe { (self.collection.usable_size)(start, layout) };
-        self.claim_known(start, ExpectedSizes { requested: Some(layout.size()), usable });
+        let usable = unsafe { (self.collection.usable_size)(start, alignment.layout(size)) };
+        self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
     }
 
     /// Claims a block whose sizes are known.
     #[inline(always)]
     fn claim_known(&self, start: *const u8, sizes: ExpectedSizes) {
-        let Some(recorder) = self.collection.recorder else { return };
-        if recorder.claimed_known(start.addr(), KnownSizes::of(sizes), self.claimant()) {
+        let claim = |quick: QuickClaims<'_>| quick.push(start.addr(), sizes, self.claimant());
+        if self.collection.quick_claims.is_some_and(claim) {
             return self.count(sizes.usable);
         }
         let requested = sizes.requested.unwrap_or(ExpectedBlock::NO_SIZE);
+        self.claim_known_slowly(start, requested, sizes.usable);
+    }
+
+    /// Claims a block whose sizes are known, by a call of the recorder.
+    #[cold]
+    #[inline(never)]
+    fn claim_known_slowly(&self, start: *const u8, requested: usize, usable: usize) {
         let block = ExpectedBlock::new(start, requested);
-        block.usable.set(sizes.usable);
+        block.usable.set(usable);
         block.otherwise.set(Otherwise::Known);
         self.claim_at_once(&block);
     }
@@ -144,12 +175,15 @@ impl Ops<'_> {
     }
 
     /// Adds a block as [`expect_block`](Self::expect_block) does, which nobody has looked for in
-    /// the table yet. Where the table has gaps, its bytes are computed if it was not there when the
-    /// collection began.
+    /// the table yet. Where the table has gaps, its usable bytes are those of its size class; if
+    /// that is unknown, its bytes are computed unless it was there when the collection began.
     #[cfg(feature = "bytes")]
     pub(super) fn expect_supposed_block(&self, pending: &Pending, start: *const u8, size: usize) {
         if self.collection.claims_at_once {
-            match self.collection.recorder.map(|recorder| recorder.at_begin(start.addr())) {
+            if let Some(usable) = self.collection.classes.usable(size) {
+                return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
+            }
+            match self.collection.known_blocks.as_ref().map(|known| known.at(start.addr())) {
                 Some(AtBegin::Usable(usable)) => {
                     let requested = Some(size);
                     return self.claim_known(start, ExpectedSizes { requested, usable });
@@ -180,13 +214,13 @@ impl Ops<'_> {
             return self.claim_at_once(&block);
         }
         let Pending { blocks, next, .. } = pending;
-        let place = next.get() % blocks.len();
+        let place = next.get() % RING;
         let block = &blocks[place];
         block.start.set(start);
         block.size.set(size);
         block.field.set(self.field.get());
         block.otherwise.set(otherwise);
-        next.set((place + 1) % blocks.len());
+        next.set(place + 1);
         if (place + 1) % BATCH == 0 {
             self.look_up_prefetched(pending);
         }
@@ -209,7 +243,7 @@ impl Ops<'_> {
     #[inline(never)]
     fn look_up_prefetched(&self, pending: &Pending) {
         let Pending { blocks, next, prefetched, .. } = pending;
-        let next = next.get();
+        let next = next.get() % RING;
         let newest = &blocks[(next + RING - BATCH) % RING..][..BATCH];
         if prefetched.get() < RING - BATCH {
             prefetched.set(prefetched.get() + BATCH);
@@ -299,6 +333,23 @@ impl Ops<'_> {
             let (reporter, field) = (self.collection.reporter.get(), block.field.get());
             recorder.claimed(claim, found, Claimant { reporter, field });
         }
+    }
+}
+
+/// Returns the usable bytes of a block by the word before it, or `None` if that does not tell.
+///
+/// # Safety
+///
+/// `block` is a live block of the global allocator, and `Collection::has_size_words` is true.
+#[inline(always)]
+unsafe fn size_by_word(block: *const u8) -> Option<usize> {
+    #[cfg(feature = "std")]
+    // SAFETY: the caller's contract.
+    return unsafe { crate::allocator::system::size_by_word(block) };
+    #[cfg(not(feature = "std"))]
+    {
+        let _ = block;
+        None
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Ops;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Claim, Found};
-use crate::tracker::recorder::Claimant;
+use crate::tracker::claimant::Claimant;
 
 impl Ops<'_> {
     /// Claims a block. Returns the bytes that this added.

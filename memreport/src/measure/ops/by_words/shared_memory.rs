@@ -9,9 +9,9 @@ use super::super::find::{find, within};
 use super::super::pending::Pending;
 use super::{FIRST_ADDRESS, found_of};
 use crate::allocator::size_source::SizeSource;
+use crate::measure::known_blocks::KnownBlocks;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{AroundBegin, AtBegin, Block, Claim, Place, Wrong};
-use crate::tracker::recorder::Recorder;
 use crate::tracker::words::Words;
 
 /// The most bytes that are read of a block with the number of owners.
@@ -60,20 +60,20 @@ impl Ops<'_> {
         };
         let has_gaps = !tracker.tracks_every_block();
         let known = Memory { address, bytes, owners };
-        if let (Some(pending), Some(recorder)) = (self.pending, self.collection.knows_blocks) {
+        if let (Some(pending), Some(blocks)) = (self.pending, &self.collection.known_blocks) {
             if bytes > 0 {
-                let counts = starts.clone().find(|word| is_known(recorder, *word));
+                let counts = starts.clone().find(|word| is_known(blocks, *word));
                 let is_added = match counts {
                     // SAFETY: the caller's contract.
                     Some(counts) => unsafe {
-                        self.memory_of_known_owners(pending, recorder, (words, counts), known)
+                        self.memory_of_known_owners(pending, blocks, (words, counts), known)
                     },
                     // If it is surely no block, the owners are from before tracking.
                     None => {
-                        let is_missing = |word| recorder.at_begin(word) == AtBegin::NoBlock;
+                        let is_missing = |word| blocks.at(word) == AtBegin::NoBlock;
                         has_gaps
                             && starts.clone().all(is_missing)
-                            && self.memory_around_begin(pending, recorder, known)
+                            && self.memory_around_begin(pending, blocks, known)
                     }
                 };
                 if is_added {
@@ -90,7 +90,7 @@ impl Ops<'_> {
         }
     }
 
-    /// Adds the block `counts` of a handle's owners, which the recorder knows, and the memory that
+    /// Adds the block `counts` of a handle's owners, which is known, and the memory that
     /// it leads to. Returns `false`, and adds nothing, if that cannot be found so.
     ///
     /// # Safety
@@ -99,11 +99,11 @@ impl Ops<'_> {
     unsafe fn memory_of_known_owners(
         &self,
         pending: &Pending,
-        recorder: &dyn Recorder,
+        blocks: &KnownBlocks<'_>,
         (words, counts): (&Words<'_>, usize),
         memory: Memory,
     ) -> bool {
-        let AtBegin::Usable(of_counts) = recorder.at_begin(counts) else { return false };
+        let AtBegin::Usable(of_counts) = blocks.at(counts) else { return false };
         // Not beyond the page, in case that it took the place of a larger block.
         let of_page = PAGE - counts % PAGE;
         // SAFETY: the handle keeps the block alive, by the caller's contract, and with it the page.
@@ -111,7 +111,7 @@ impl Ops<'_> {
         let Some(start) = start_of_memory(&fields, memory.address, memory.bytes) else {
             return false;
         };
-        let tracked = match recorder.at_begin(start) {
+        let tracked = match blocks.at(start) {
             AtBegin::Usable(usable) if memory.address - start + memory.bytes <= usable => {
                 Some(usable)
             }
@@ -131,10 +131,10 @@ impl Ops<'_> {
     fn memory_around_begin(
         &self,
         pending: &Pending,
-        recorder: &dyn Recorder,
+        blocks: &KnownBlocks<'_>,
         memory: Memory,
     ) -> bool {
-        match recorder.around_begin(memory.address) {
+        match blocks.around(memory.address) {
             AroundBegin::Unknown => return false,
             AroundBegin::NoBlock => self.compute_memory(memory),
             AroundBegin::Block { start, usable } => {
@@ -226,8 +226,8 @@ impl Ops<'_> {
 }
 
 /// Returns whether the recorder knows a block that started at this address, and its size.
-fn is_known(recorder: &dyn Recorder, address: usize) -> bool {
-    matches!(recorder.at_begin(address), AtBegin::Usable(_))
+fn is_known(blocks: &KnownBlocks<'_>, address: usize) -> bool {
+    matches!(blocks.at(address), AtBegin::Usable(_))
 }
 
 /// Returns the start of memory whose start and size, or capacity, are two of these fields, and

@@ -1,5 +1,6 @@
 //! Tests of blocks that wait.
 
+use core::alloc::Layout;
 use std::fmt::Write as _;
 
 use super::*;
@@ -7,8 +8,11 @@ use crate::measure::measured::Measured;
 use crate::measure::ops::{Collection, measure_with};
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, CountedBlocks};
+use crate::tracker::claim_batch::ClaimBatch;
+use crate::tracker::claimant::RecentClaimants;
 use crate::tracker::findings::Recording;
 use crate::tracker::recorder::{Position, Recorder};
+use crate::tracker::short_claim::{Region, ShortClaim};
 use crate::tracker::size_classes::SizeClasses;
 
 /// A tracker of blocks with 8 bytes at each multiple of 8. The quick look-up finds the blocks
@@ -72,6 +76,8 @@ struct Log {
     prefetched: RefCell<Vec<usize>>,
     /// True if it refuses claims of known blocks.
     is_strict: bool,
+    /// Where claims are added without a call.
+    quick: Option<(ClaimBatch, RecentClaimants)>,
 }
 
 impl Log {
@@ -91,13 +97,9 @@ impl Recorder for Log {
         let _ = write!(self.claims.borrow_mut(), " {}!", claim.address);
     }
 
-    fn claimed_known(&self, start: usize, sizes: KnownSizes, _: Claimant) -> bool {
-        if !self.is_strict {
-            let KnownSizes { bytes, slop } = sizes;
-            let slop = if slop == KnownSizes::UNKNOWN { "?".to_owned() } else { slop.to_string() };
-            let _ = write!(self.claims.borrow_mut(), " {start}={bytes}+{slop}");
-        }
-        !self.is_strict
+    fn quick_claims(&self) -> Option<QuickClaims<'_>> {
+        let (batch, claimants) = self.quick.as_ref()?;
+        Some(QuickClaims { batch, claimants })
     }
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, _: u32) -> CountedBlocks {
@@ -113,6 +115,12 @@ impl Recorder for Log {
         drop(prefetched);
         blocks.look_up(|block| {
             let start = block.start.get().addr();
+            if let Some(ExpectedSizes { requested, usable }) =
+                block.known().filter(|_| !self.is_strict)
+            {
+                let _ = write!(self.claims.borrow_mut(), " {start}={requested:?}/{usable}");
+                return Some(usable);
+            }
             let found = self.table.exact_block(start, block.size.get())?;
             let _ = write!(self.claims.borrow_mut(), " {start}");
             Some(found)
@@ -124,6 +132,13 @@ impl Recorder for Log {
     }
 
     fn roll_back(&self, _: Position) {}
+}
+
+/// Adds the block of a box, which outlives the measurement.
+fn expect_box(ops: &Ops<'_>, pending: &Pending, text: &[u8; 20]) {
+    let query = Otherwise::query(Layout::for_value(text));
+    // SAFETY: the block is alive.
+    unsafe { ops.expect_own_block(text.as_ptr(), text.len(), query, pending) };
 }
 
 fn at(address: usize) -> *const u8 {
@@ -184,13 +199,33 @@ fn with_gaps_no_claim_waits() {
         assert_eq!(log.claims.take(), " 32");
         ops.block_by_words([41], |_, _| true);
         assert_eq!(log.claims.take(), " 41!");
-        // SAFETY: a box, which outlives the measurement.
-        unsafe { ops.expect_own_block(pending, text.as_ptr(), Layout::for_value(&*text)) };
-        assert_eq!(log.claims.take(), format!(" {start}=20+0"));
+        expect_box(ops, pending, &text);
+        assert_eq!(log.claims.take(), format!(" {start}=Some(20)/20"));
         ops.expect_found_block(pending, 64, 24);
-        assert_eq!(log.claims.take(), " 64=24+?");
+        assert_eq!(log.claims.take(), " 64=None/24");
     });
     assert_eq!((measured.bytes, measured.blocks), (8 + 8 + 20 + 24, 4));
+}
+
+#[test]
+fn with_gaps_a_block_of_the_last_region_is_claimed_without_a_call() {
+    let text = Box::new([0_u8; 20]);
+    let region = Region::of(text.as_ptr().addr());
+    let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
+    batch.set_region(region);
+    claimants.insert(Claimant { reporter: 0, field: None }, 7);
+    let log = Log { quick: Some((batch, claimants)), ..Log::of(Some(4096)) };
+    let measured = log.measured(|(), ops| {
+        let pending = ops.pending.expect("a tracker answers");
+        expect_box(ops, pending, &text);
+        let other = region.first() + Region::BYTES;
+        ops.expect_found_block(pending, other, 24);
+    });
+    assert_eq!((measured.bytes, measured.blocks), (20 + 24, 2));
+    let words: Vec<_> = log.quick.iter().flat_map(|(batch, _)| batch.words()).collect();
+    let [word] = words[..] else { panic!("{words:?}") };
+    let short = ShortClaim { region, word: word.get() };
+    assert_eq!((short.address(), short.claimant()), (text.as_ptr().addr() as u64, 7));
 }
 
 #[test]
@@ -202,10 +237,7 @@ fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
         ops.expect_block(pending, at(4096), 8);
         // Nobody knows its layout.
         ops.expect_found_block(pending, 8192, 24);
-        // SAFETY: a box, which outlives the measurement.
-        unsafe {
-            ops.expect_own_block(pending, text.as_ptr(), Layout::for_value(&*text));
-        }
+        expect_box(ops, pending, &text);
     };
     let log = || Log { is_strict: true, ..Log::of(Some(4096)) };
     let measured = log().measured(|(), ops| add(ops));

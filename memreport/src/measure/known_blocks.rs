@@ -1,0 +1,139 @@
+//! The blocks that were live when a collection began, as a recorder knows them without a look-up.
+
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::ptr::null;
+
+use crate::tracker::claim::{AroundBegin, AtBegin};
+use crate::tracker::recorder::Recorder;
+use crate::tracker::region_blocks::RegionBlocks;
+use crate::tracker::short_claim::Region;
+
+/// All blocks that were live when a collection began, by region.
+pub(crate) struct KnownBlocks<'b> {
+    recorder: &'b dyn Recorder,
+    regions: Vec<RegionBlocks<'b>>,
+    /// The index of the region in which the last address was that had one.
+    last: Cell<usize>,
+    /// The region of the last address that had none.
+    missing: Cell<Region>,
+}
+
+impl<'b> KnownBlocks<'b> {
+    /// Returns the blocks that a recorder knows; `None` if it does not know all.
+    pub(crate) fn of(recorder: &'b dyn Recorder) -> Option<Self> {
+        let regions = recorder.known_regions()?;
+        Some(KnownBlocks {
+            recorder,
+            regions,
+            last: Cell::new(0),
+            missing: Cell::new(Region::NONE),
+        })
+    }
+
+    /// Returns the block that started at this address.
+    #[inline(always)]
+    pub(crate) fn at(&self, address: usize) -> AtBegin {
+        let address = untagged(address);
+        self.region(address).map_or(AtBegin::NoBlock, |region| region.at(address))
+    }
+
+    /// Returns the block that contained this address.
+    pub(crate) fn around(&self, address: usize) -> AroundBegin {
+        self.recorder.around_begin(address)
+    }
+
+    /// Returns an address to prefetch for [`at`](Self::at); any if there is none.
+    #[inline(always)]
+    pub(crate) fn entry_address(&self, address: usize) -> *const u8 {
+        let address = untagged(address);
+        self.region(address).map_or(null(), |region| region.code_address(address))
+    }
+
+    #[inline(always)]
+    fn region(&self, address: usize) -> Option<&RegionBlocks<'b>> {
+        let region = Region::of(address);
+        let last = self.regions.get(self.last.get());
+        match last {
+            Some(last) if last.region == region => Some(last),
+            // Such as that of a program's code: a handle may have pointers to functions.
+            _ if region == self.missing.get() => None,
+            _ => self.find(region),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, region: Region) -> Option<&RegionBlocks<'b>> {
+        let index = self.regions.iter().position(|found| found.region == region);
+        match index {
+            Some(index) => self.last.set(index),
+            None => self.missing.set(region),
+        }
+        self.regions.get(index?)
+    }
+}
+
+/// Returns an address without the tag that the processor ignores.
+#[inline(always)]
+const fn untagged(address: usize) -> usize {
+    if cfg!(target_arch = "aarch64") { address & (usize::MAX >> 8) } else { address }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use crate::tracker::claim::{Claim, Found};
+    use crate::tracker::claimant::Claimant;
+    use crate::tracker::recorder::Position;
+    use crate::tracker::region_blocks::SizeCodes;
+
+    /// A recorder that knows these regions.
+    struct Regions(Vec<(Region, Vec<u8>)>);
+
+    const SIZES: SizeCodes = SizeCodes { align_bits: 4, rest: 8 };
+
+    impl Recorder for Regions {
+        fn claimed(&self, _: Claim, _: Found, _: Claimant) {}
+
+        fn known_regions(&self) -> Option<Vec<RegionBlocks<'_>>> {
+            let regions = self.0.iter();
+            Some(
+                regions
+                    .map(|(region, codes)| RegionBlocks { region: *region, sizes: SIZES, codes })
+                    .collect(),
+            )
+        }
+
+        fn position(&self) -> Position {
+            Position::default()
+        }
+
+        fn roll_back(&self, _: Position) {}
+    }
+
+    #[test]
+    fn a_block_is_known_by_its_region_and_its_code() {
+        let codes = vec![0, SIZES.code(24), 0, SIZES.code(4056), SIZES.code(32)];
+        let recorder = Regions(vec![(Region(7), codes), (Region(3), vec![2])]);
+        let known = KnownBlocks::of(&recorder).expect("it knows all");
+        let (seven, three) = (Region(7).first(), Region(3).first());
+        for (address, expected) in [
+            (seven, AtBegin::NoBlock),
+            (seven + 16, AtBegin::Usable(24)),
+            (seven + 24, AtBegin::NoBlock),
+            (seven + 48, AtBegin::Usable(4056)),
+            (seven + 64, AtBegin::Unknown),
+            (seven + 80, AtBegin::NoBlock),
+            (three, AtBegin::Usable(24)),
+            (three + 16, AtBegin::NoBlock),
+            (Region(4).first() + 16, AtBegin::NoBlock),
+            (seven + 16, AtBegin::Usable(24)),
+        ] {
+            assert_eq!(known.at(address), expected, "{address:x}");
+        }
+        let address = recorder.0[0].1.as_ptr().wrapping_add(3);
+        assert_eq!(known.entry_address(seven + 48), address);
+        assert!(known.entry_address(16).is_null());
+    }
+}

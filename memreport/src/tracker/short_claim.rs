@@ -1,0 +1,210 @@
+//! A claim in one word, as a recorder stores nearly all of them.
+//!
+//! ```text
+//! bits 0-28    the address within its region, divided by 8
+//! bits 29-43   the requested bytes; the usable ones if those are unknown
+//! bits 44-50   the slop, or 127 for unknown requested bytes
+//! bits 51-62   the claimant
+//! bit 63       0
+//! ```
+
+use super::claim::ExpectedSizes;
+
+/// The number of address bits within a region.
+const REGION_BITS: u32 = 32;
+
+/// Addresses of short claims are multiples of this power of two.
+const ALIGNMENT_BITS: u32 = 3;
+
+/// The number of bits of the requested bytes.
+const REQUESTED_BITS: u32 = 15;
+
+/// The number of bits of the slop.
+const SLOP_BITS: u32 = 7;
+
+/// The number of bits of packed sizes.
+const SIZES_BITS: u32 = REQUESTED_BITS + SLOP_BITS;
+
+/// The slop that stands for unknown requested bytes. The usable ones are in their place.
+const UNKNOWN: usize = (1 << SLOP_BITS) - 1;
+
+const SIZES_SHIFT: u32 = REGION_BITS - ALIGNMENT_BITS;
+const CLAIMANT_SHIFT: u32 = SIZES_SHIFT + SIZES_BITS;
+const CLAIMANT_BITS: u32 = u64::BITS - 1 - CLAIMANT_SHIFT;
+
+/// A claim in one word, and its region.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortClaim {
+    /// The upper half of the address.
+    pub region: Region,
+    /// The claim, whose highest bit is not set.
+    pub word: u64,
+}
+
+/// The upper half of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region(pub u64);
+
+impl Region {
+    /// The bytes of a region.
+    pub const BYTES: usize = 1 << REGION_BITS;
+
+    /// A region that contains no address.
+    pub const NONE: Self = Region(u64::MAX);
+
+    /// Returns the first address of the region.
+    #[inline]
+    #[must_use]
+    pub fn first(self) -> usize {
+        usize::try_from(self.0 << REGION_BITS).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the region of an address.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(address: usize) -> Self {
+        Region(address as u64 >> REGION_BITS)
+    }
+}
+
+/// The bits of short claims that are equal for all claims of a claimant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClaimantBits(u64);
+
+impl ClaimantBits {
+    /// The bits of the first claimant.
+    pub const ZERO: Self = ClaimantBits(0);
+
+    /// Returns the bits of the claimant with this number; `None` if that does not fit.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(number: u32) -> Option<Self> {
+        let number = u64::from(number);
+        (number >> CLAIMANT_BITS == 0).then_some(ClaimantBits(number << CLAIMANT_SHIFT))
+    }
+}
+
+impl ShortClaim {
+    /// Packs a claim into one word; `None` if it does not fit.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(start: usize, sizes: ExpectedSizes, bits: ClaimantBits) -> Option<Self> {
+        let sizes = pack_sizes(sizes)?;
+        if start & ((1 << ALIGNMENT_BITS) - 1) != 0 {
+            return None;
+        }
+        Some(ShortClaim::packed(start, sizes, bits))
+    }
+
+    /// Packs a claim whose sizes are known to fit: less than 32 KiB, with at most 126 bytes of
+    /// slop. The address is one of a block.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_small(start: usize, requested: usize, usable: usize, bits: ClaimantBits) -> Self {
+        let sizes = (requested | (usable - requested) << REQUESTED_BITS) as u64;
+        debug_assert_eq!(
+            pack_sizes(ExpectedSizes { requested: Some(requested), usable }),
+            Some(sizes)
+        );
+        ShortClaim::packed(start, sizes, bits)
+    }
+
+    /// Packs a claim with packed sizes.
+    #[inline(always)]
+    fn packed(start: usize, sizes: u64, ClaimantBits(bits): ClaimantBits) -> Self {
+        let within = (start & (Region::BYTES - 1)) as u64 >> ALIGNMENT_BITS;
+        ShortClaim { region: Region::of(start), word: within | sizes << SIZES_SHIFT | bits }
+    }
+
+    /// Returns the address of the claim.
+    #[inline]
+    #[must_use]
+    pub fn address(self) -> u64 {
+        self.region.0 << REGION_BITS | self.cut(0, SIZES_SHIFT) << ALIGNMENT_BITS
+    }
+
+    /// Returns the packed sizes, for [`unpack_sizes`].
+    #[inline]
+    #[must_use]
+    pub fn sizes(self) -> u64 {
+        self.cut(SIZES_SHIFT, SIZES_BITS)
+    }
+
+    /// Returns the number of the claimant.
+    #[inline]
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "it has twelve bits")]
+    pub fn claimant(self) -> u32 {
+        self.cut(CLAIMANT_SHIFT, CLAIMANT_BITS) as u32
+    }
+
+    #[inline]
+    fn cut(self, from: u32, bits: u32) -> u64 {
+        self.word >> from & ((1 << bits) - 1)
+    }
+}
+
+/// Packs the sizes of a claim: the requested bytes in the lower bits, the slop above. Returns
+/// `None` if they do not fit.
+#[inline(always)]
+#[must_use]
+pub fn pack_sizes(sizes: ExpectedSizes) -> Option<u64> {
+    let (lower, slop, most) = match sizes.requested {
+        Some(requested) => (requested, sizes.usable.wrapping_sub(requested), UNKNOWN - 1),
+        None => (sizes.usable, UNKNOWN, UNKNOWN),
+    };
+    let fits = lower >> REQUESTED_BITS == 0 && slop <= most;
+    fits.then_some((lower | slop << REQUESTED_BITS) as u64)
+}
+
+/// Unpacks the sizes that [`pack_sizes`] has packed.
+#[inline]
+#[must_use]
+pub fn unpack_sizes(packed: usize) -> ExpectedSizes {
+    let (lower, slop) = (packed & ((1 << REQUESTED_BITS) - 1), packed >> REQUESTED_BITS);
+    match slop {
+        UNKNOWN => ExpectedSizes { requested: None, usable: lower },
+        slop => ExpectedSizes { requested: Some(lower), usable: lower + slop },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_packed_and_unpacked() {
+        let known = |requested, usable| ExpectedSizes { requested: Some(requested), usable };
+        let unknown = |usable| ExpectedSizes { requested: None, usable };
+        let fitting =
+            [known(1, 24), known(24, 24), known((1 << 15) - 1, (1 << 15) + 125), unknown(9)];
+        let others = [known(25, 24), known(1 << 15, 1 << 15), known(8, 135), unknown(1 << 15)];
+        for (address, is_aligned) in [
+            (0x10, true),
+            (0x7fff_ffff_fff8, true),
+            (0x7fff_0000_0000, true),
+            (0x1c, false),
+            (usize::MAX, false),
+        ] {
+            for number in [0, 1, (1 << CLAIMANT_BITS) - 1] {
+                let bits = ClaimantBits::of(number).expect("it fits");
+                for sizes in fitting {
+                    let short = ShortClaim::new(address, sizes, bits);
+                    assert_eq!(short.is_some(), is_aligned, "{address:x} {sizes:?}");
+                    let Some(short) = short else { continue };
+                    assert_eq!((short.address(), short.claimant()), (address as u64, number));
+                    assert_eq!(unpack_sizes(usize::try_from(short.sizes()).unwrap()), sizes);
+                    assert_eq!(short.word >> 63, 0);
+                    if let Some(requested) = sizes.requested {
+                        let small = ShortClaim::of_small(address, requested, sizes.usable, bits);
+                        assert_eq!(small.word, short.word);
+                    }
+                }
+                for sizes in others {
+                    assert!(ShortClaim::new(address, sizes, bits).is_none(), "{sizes:?}");
+                }
+            }
+        }
+        assert_eq!(ClaimantBits::of(1 << CLAIMANT_BITS), None);
+    }
+}
