@@ -18,10 +18,9 @@ pub struct Lookahead<'t> {
     pub(crate) reads_headers: bool,
     /// The blocks that a recorder knows without a look-up.
     pub(crate) known_blocks: Option<&'t KnownBlocks<'t>>,
-    /// True if claims do not wait, and no size class tells the bytes of a block that probably
-    /// starts at an address.
+    /// True if claims do not wait.
     #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "read for slices of `bytes`"))]
-    pub(crate) asks_at_once: bool,
+    pub(crate) claims_at_once: bool,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -58,12 +57,11 @@ impl Lookahead<'_> {
         words.for_each(|word| self.entry(word));
     }
 
-    /// Prefetches for a claim of a block that probably starts here, if the claim does not wait,
-    /// and its size is asked.
+    /// Prefetches for a claim of a block that probably starts here, if the claim does not wait.
     #[cfg(feature = "bytes")]
     #[inline]
     pub(crate) fn supposed_block(self, start: *const u8) {
-        if self.asks_at_once {
+        if self.claims_at_once {
             self.entry(start.addr());
         }
     }
@@ -145,7 +143,7 @@ mod tests {
         table: None,
         reads_headers: false,
         known_blocks: None,
-        asks_at_once: false,
+        claims_at_once: false,
         defers_pointees: false,
     };
 

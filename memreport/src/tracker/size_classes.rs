@@ -18,14 +18,11 @@ pub struct SizeClasses {
     /// By requested bytes in units, rounded up: the usable bytes, or 0 if they are not known or not
     /// the same for all such requests.
     usable: [u16; UNITS],
-    /// True if some of them are known.
-    tell_sizes: bool,
 }
 
 impl SizeClasses {
     /// No class is known.
-    pub(crate) const NONE: Self =
-        SizeClasses { widths: [0; UNITS + 2], usable: [0; UNITS], tell_sizes: false };
+    pub(crate) const NONE: Self = SizeClasses { widths: [0; UNITS + 2], usable: [0; UNITS] };
 
     /// The usable bytes of glibc's blocks: up to 31 bytes more than requested, for a header's word
     /// and the smallest chunk less one byte, or a rest of 16 bytes that is no chunk of its own.
@@ -34,7 +31,7 @@ impl SizeClasses {
     pub(crate) const OF_HEADER: Self = {
         let mut widths = [32; UNITS + 2];
         (widths[0], widths[UNITS + 1]) = (0, 0);
-        SizeClasses { widths, usable: [0; UNITS], tell_sizes: false }
+        SizeClasses { widths, usable: [0; UNITS] }
     };
 
     /// Returns the classes of blocks whose usable bytes `class` returns for requests of each size.
@@ -56,13 +53,7 @@ impl SizeClasses {
                 *usable = of_largest.and_then(|bytes| u16::try_from(bytes).ok()).unwrap_or(0);
             }
         }
-        SizeClasses { widths, usable, tell_sizes: usable.iter().any(|usable| *usable != 0) }
-    }
-
-    /// Returns whether [`usable`](Self::usable) knows some sizes.
-    #[inline(always)]
-    pub(crate) fn tell_sizes(&self) -> bool {
-        self.tell_sizes
+        SizeClasses { widths, usable }
     }
 
     /// Returns the usable bytes of a block of `size` requested bytes, without a large alignment, if
@@ -121,7 +112,6 @@ mod tests {
             assert_eq!(classes.usable(size), expected, "{size}");
             assert_eq!(SizeClasses::OF_HEADER.usable(size), None);
         }
-        assert!(classes.tell_sizes() && !SizeClasses::OF_HEADER.tell_sizes());
         assert_eq!(classes.usable(usize::MAX), None);
     }
 
