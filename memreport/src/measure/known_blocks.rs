@@ -15,20 +15,13 @@ pub(crate) struct KnownBlocks<'b> {
     regions: Vec<RegionBlocks<'b>>,
     /// The index of the region in which the last address was that had one.
     last: Cell<usize>,
-    /// The region of the last address that had none.
-    missing: Cell<Region>,
 }
 
 impl<'b> KnownBlocks<'b> {
     /// Returns the blocks that a recorder knows; `None` if it does not know all.
     pub(crate) fn of(recorder: &'b dyn Recorder) -> Option<Self> {
         let regions = recorder.known_regions()?;
-        Some(KnownBlocks {
-            recorder,
-            regions,
-            last: Cell::new(0),
-            missing: Cell::new(Region::NONE),
-        })
+        Some(KnownBlocks { recorder, regions, last: Cell::new(0) })
     }
 
     /// Returns the block that started at this address.
@@ -54,23 +47,15 @@ impl<'b> KnownBlocks<'b> {
     fn region(&self, address: usize) -> Option<&RegionBlocks<'b>> {
         let region = Region::of(address);
         let last = self.regions.get(self.last.get());
-        match last {
-            Some(last) if last.region == region => Some(last),
-            // Such as that of a program's code: a handle may have pointers to functions.
-            _ if region == self.missing.get() => None,
-            _ => self.find(region),
-        }
+        last.filter(|last| last.region == region).or_else(|| self.find(region))
     }
 
     #[cold]
     #[inline(never)]
     fn find(&self, region: Region) -> Option<&RegionBlocks<'b>> {
-        let index = self.regions.iter().position(|found| found.region == region);
-        match index {
-            Some(index) => self.last.set(index),
-            None => self.missing.set(region),
-        }
-        self.regions.get(index?)
+        let index = self.regions.iter().position(|found| found.region == region)?;
+        self.last.set(index);
+        self.regions.get(index)
     }
 }
 
