@@ -25,8 +25,8 @@ use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
     AroundBegin, AtBegin, Block, Claim, Claimant, ClaimantBits, CountedBlocks, ExpectedBlock,
-    ExpectedBlocks, ExpectedSizes, FieldCache, Found, Position, QuickClaims, Recorder, Region,
-    RegionBlocks, ShortClaim, Words, Wrong,
+    ExpectedBlocks, ExpectedSizes, FieldCache, Found, KnownRegions, Position, QuickClaims,
+    Recorder, Region, ShortClaim, Words, Wrong,
 };
 use memreport::Field;
 
@@ -262,7 +262,7 @@ impl Recorder for ClaimBuffer {
         }
     }
 
-    fn known_regions(&self) -> Option<Vec<RegionBlocks<'_>>> {
+    fn known_regions(&self) -> Option<KnownRegions<'_>> {
         self.starts.known()
     }
 

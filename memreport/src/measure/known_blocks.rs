@@ -1,18 +1,18 @@
 //! The blocks that were live when a collection began, as a recorder knows them without a look-up.
 
-use alloc::vec::Vec;
 use core::cell::Cell;
 use core::ptr::null;
 
 use crate::tracker::claim::{AroundBegin, AtBegin};
 use crate::tracker::recorder::Recorder;
-use crate::tracker::region_blocks::RegionBlocks;
+use crate::tracker::region_blocks::{KnownRegions, RegionBlocks};
 use crate::tracker::short_claim::Region;
 
 /// All blocks that were live when a collection began, by region.
 pub(crate) struct KnownBlocks<'b> {
     recorder: &'b dyn Recorder,
-    regions: Vec<RegionBlocks<'b>>,
+    // An array, so that a collection allocates no block for it.
+    regions: KnownRegions<'b>,
     /// The index of the region in which the last address was that had one.
     last: Cell<usize>,
 }
@@ -46,16 +46,17 @@ impl<'b> KnownBlocks<'b> {
     #[inline(always)]
     fn region(&self, address: usize) -> Option<&RegionBlocks<'b>> {
         let region = Region::of(address);
-        let last = self.regions.get(self.last.get());
+        let last = self.regions.get(self.last.get()).and_then(Option::as_ref);
         last.filter(|last| last.region == region).or_else(|| self.find(region))
     }
 
     #[cold]
     #[inline(never)]
     fn find(&self, region: Region) -> Option<&RegionBlocks<'b>> {
-        let index = self.regions.iter().position(|found| found.region == region)?;
+        let mut regions = self.regions.iter().map_while(Option::as_ref).enumerate();
+        let (index, found) = regions.find(|(_, found)| found.region == region)?;
         self.last.set(index);
-        self.regions.get(index)
+        Some(found)
     }
 }
 
@@ -81,13 +82,11 @@ mod tests {
     impl Recorder for Regions {
         fn claimed(&self, _: Claim, _: Found, _: Claimant) {}
 
-        fn known_regions(&self) -> Option<Vec<RegionBlocks<'_>>> {
-            let regions = self.0.iter();
-            Some(
-                regions
-                    .map(|(region, codes)| RegionBlocks { region: *region, sizes: SIZES, codes })
-                    .collect(),
-            )
+        fn known_regions(&self) -> Option<KnownRegions<'_>> {
+            Some(core::array::from_fn(|index| {
+                let (region, codes) = self.0.get(index)?;
+                Some(RegionBlocks { region: *region, sizes: SIZES, codes })
+            }))
         }
 
         fn position(&self) -> Position {

@@ -1,12 +1,11 @@
 //! Defines the recorder that receives a collection's claims.
 
-use alloc::vec::Vec;
 use core::cell::Cell;
 
 use super::claim::{AroundBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
 use super::claim_batch::QuickClaims;
 use super::claimant::Claimant;
-use super::region_blocks::RegionBlocks;
+use super::region_blocks::KnownRegions;
 use crate::field::Field;
 use crate::tracker::words::Words;
 
@@ -29,7 +28,7 @@ pub trait Recorder {
 
     /// Returns all blocks that were live when the collection began, by region; `None` if some are
     /// missing.
-    fn known_regions(&self) -> Option<Vec<RegionBlocks<'_>>> {
+    fn known_regions(&self) -> Option<KnownRegions<'_>> {
         None
     }
 

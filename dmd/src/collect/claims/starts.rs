@@ -5,15 +5,13 @@
 //! of it stays in the cache.
 
 use memreport::__private::{
-    AroundBegin, AtBegin, ExpectedBlock, Region, RegionBlocks, SizeCodes, prefetch,
+    AroundBegin, AtBegin, ExpectedBlock, KnownRegions, MAX_REGIONS, Region, RegionBlocks,
+    SizeCodes, prefetch,
 };
 
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::table::blocks::Granule;
-
-/// The most regions with a copy.
-const MAX_REGIONS: usize = 64;
 
 /// The unit of usable sizes.
 pub(super) const UNIT: usize = 16;
@@ -181,9 +179,10 @@ impl Starts {
     }
 
     /// Returns all blocks, by region; `None` if some are missing.
-    pub(crate) fn known(&self) -> Option<Vec<RegionBlocks<'_>>> {
-        let regions = self.regions.iter().map_while(Option::as_ref);
-        (!self.is_incomplete).then(|| regions.map(|found| found.known(self.sizes)).collect())
+    pub(crate) fn known(&self) -> Option<KnownRegions<'_>> {
+        let known =
+            |index: usize| self.regions.get(index)?.as_ref().map(|found| found.known(self.sizes));
+        (!self.is_incomplete).then(|| std::array::from_fn(known))
     }
 }
 

@@ -234,7 +234,7 @@ mod tests {
     use crate::tracker::claim::{CountedBlocks, ExpectedBlocks, ExpectedSizes};
     use crate::tracker::claimant::Claimant;
     use crate::tracker::recorder::{Position, Recorder};
-    use crate::tracker::region_blocks::{RegionBlocks, SizeCodes};
+    use crate::tracker::region_blocks::{KnownRegions, MAX_REGIONS, RegionBlocks, SizeCodes};
     use crate::tracker::short_claim::Region;
 
     /// A recorder that knows the blocks from the beginning of the collection, and takes claims of
@@ -258,7 +258,7 @@ mod tests {
             })
         }
 
-        fn known_regions(&self) -> Option<Vec<RegionBlocks<'_>>> {
+        fn known_regions(&self) -> Option<KnownRegions<'_>> {
             let sizes = SizeCodes { align_bits: 4, rest: 0 };
             let codes = self.codes.get_or_init(|| {
                 let mut codes = vec![SizeCodes::NO_BLOCK; 0x3000 / 16];
@@ -267,7 +267,9 @@ mod tests {
                 }
                 codes
             });
-            Some(vec![RegionBlocks { region: Region(0), sizes, codes }])
+            let mut regions = [None; MAX_REGIONS];
+            regions[0] = Some(RegionBlocks { region: Region(0), sizes, codes });
+            Some(regions)
         }
 
         fn around_begin(&self, address: usize) -> AroundBegin {
