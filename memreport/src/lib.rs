@@ -175,7 +175,7 @@ pub mod __private {
     pub use crate::tracker::claim_batch::{ClaimBatch, QuickClaims};
     pub use crate::tracker::claimant::{Claimant, RecentClaimants};
     pub use crate::tracker::recorder::{FieldCache, Position, Recorder};
-    pub use crate::tracker::region_blocks::{KnownRegions, MAX_REGIONS, RegionBlocks, SizeCodes};
+    pub use crate::tracker::region_blocks::{RegionBlocks, SizeCodes};
     pub use crate::tracker::short_claim::{
         ClaimantBits, Region, ShortClaim, pack_sizes, unpack_sizes,
     };

@@ -25,8 +25,8 @@ use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
     AroundBegin, AtBegin, Block, Claim, Claimant, ClaimantBits, CountedBlocks, ExpectedBlock,
-    ExpectedBlocks, ExpectedSizes, FieldCache, Found, KnownRegions, Position, QuickClaims,
-    Recorder, Region, ShortClaim, Words, Wrong,
+    ExpectedBlocks, ExpectedSizes, FieldCache, Found, Position, QuickClaims, Recorder, Region,
+    RegionBlocks, ShortClaim, Words, Wrong,
 };
 use memreport::Field;
 
@@ -262,8 +262,12 @@ impl Recorder for ClaimBuffer {
         }
     }
 
-    fn known_regions(&self) -> Option<KnownRegions<'_>> {
-        self.starts.known()
+    fn knows_all_regions(&self) -> bool {
+        self.starts.is_complete()
+    }
+
+    fn known_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
+        self.starts.known(index)
     }
 
     fn around_begin(&self, address: usize) -> AroundBegin {

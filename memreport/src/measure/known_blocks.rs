@@ -5,14 +5,18 @@ use core::ptr::null;
 
 use crate::tracker::claim::{AroundBegin, AtBegin};
 use crate::tracker::recorder::Recorder;
-use crate::tracker::region_blocks::{KnownRegions, RegionBlocks};
+use crate::tracker::region_blocks::RegionBlocks;
 use crate::tracker::short_claim::Region;
+
+/// The number of regions at hand: 16 GiB of addresses.
+const FIRST: usize = 4;
 
 /// All blocks that were live when a collection began, by region.
 pub(crate) struct KnownBlocks<'b> {
     recorder: &'b dyn Recorder,
-    // An array, so that a collection allocates no block for it.
-    regions: KnownRegions<'b>,
+    /// The first regions: an array, so that a collection allocates no block for them, and a small
+    /// one, for small stacks.
+    regions: [Option<RegionBlocks<'b>>; FIRST],
     /// The index of the region in which the last address was that had one.
     last: Cell<usize>,
 }
@@ -20,8 +24,9 @@ pub(crate) struct KnownBlocks<'b> {
 impl<'b> KnownBlocks<'b> {
     /// Returns the blocks that a recorder knows; `None` if it does not know all.
     pub(crate) fn of(recorder: &'b dyn Recorder) -> Option<Self> {
-        let regions = recorder.known_regions()?;
-        Some(KnownBlocks { recorder, regions, last: Cell::new(0) })
+        let regions = core::array::from_fn(|index| recorder.known_region(index));
+        let is_complete = recorder.knows_all_regions();
+        is_complete.then_some(KnownBlocks { recorder, regions, last: Cell::new(0) })
     }
 
     /// Returns the block that started at this address.
@@ -44,18 +49,22 @@ impl<'b> KnownBlocks<'b> {
     }
 
     #[inline(always)]
-    fn region(&self, address: usize) -> Option<&RegionBlocks<'b>> {
+    fn region(&self, address: usize) -> Option<RegionBlocks<'b>> {
         let region = Region::of(address);
-        let last = self.regions.get(self.last.get()).and_then(Option::as_ref);
+        let last = self.regions.get(self.last.get()).copied().flatten();
         last.filter(|last| last.region == region).or_else(|| self.find(region))
     }
 
     #[cold]
     #[inline(never)]
-    fn find(&self, region: Region) -> Option<&RegionBlocks<'b>> {
-        let mut regions = self.regions.iter().map_while(Option::as_ref).enumerate();
+    fn find(&self, region: Region) -> Option<RegionBlocks<'b>> {
+        let first = self.regions.iter().copied();
+        let others = (FIRST..).map(|index| self.recorder.known_region(index));
+        let mut regions = first.chain(others).map_while(|found| found).enumerate();
         let (index, found) = regions.find(|(_, found)| found.region == region)?;
-        self.last.set(index);
+        if index < FIRST {
+            self.last.set(index);
+        }
         Some(found)
     }
 }
@@ -82,11 +91,13 @@ mod tests {
     impl Recorder for Regions {
         fn claimed(&self, _: Claim, _: Found, _: Claimant) {}
 
-        fn known_regions(&self) -> Option<KnownRegions<'_>> {
-            Some(core::array::from_fn(|index| {
-                let (region, codes) = self.0.get(index)?;
-                Some(RegionBlocks { region: *region, sizes: SIZES, codes })
-            }))
+        fn knows_all_regions(&self) -> bool {
+            true
+        }
+
+        fn known_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
+            let (region, codes) = self.0.get(index)?;
+            Some(RegionBlocks { region: *region, sizes: SIZES, codes })
         }
 
         fn position(&self) -> Position {
@@ -99,7 +110,11 @@ mod tests {
     #[test]
     fn a_block_is_known_by_its_region_and_its_code() {
         let codes = vec![0, SIZES.code(24), 0, SIZES.code(4056), SIZES.code(32)];
-        let recorder = Regions(vec![(Region(7), codes), (Region(3), vec![2])]);
+        // Others lie between, so that the last one is not at hand.
+        let mut regions = vec![(Region(7), codes)];
+        regions.extend((10..20).map(|region| (Region(region), Vec::new())));
+        regions.push((Region(3), vec![2]));
+        let recorder = Regions(regions);
         let known = KnownBlocks::of(&recorder).expect("it knows all");
         let (seven, three) = (Region(7).first(), Region(3).first());
         for (address, expected) in [

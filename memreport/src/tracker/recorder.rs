@@ -5,7 +5,7 @@ use core::cell::Cell;
 use super::claim::{AroundBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
 use super::claim_batch::QuickClaims;
 use super::claimant::Claimant;
-use super::region_blocks::KnownRegions;
+use super::region_blocks::RegionBlocks;
 use crate::field::Field;
 use crate::tracker::words::Words;
 
@@ -26,9 +26,15 @@ pub trait Recorder {
         blocks.look_up(|_| None)
     }
 
-    /// Returns all blocks that were live when the collection began, by region; `None` if some are
-    /// missing.
-    fn known_regions(&self) -> Option<KnownRegions<'_>> {
+    /// Returns whether [`known_region`](Self::known_region) has all blocks.
+    fn knows_all_regions(&self) -> bool {
+        false
+    }
+
+    /// Returns the blocks that were live when the collection began, of one region after the other;
+    /// `None` after the last one.
+    fn known_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
+        let _ = index;
         None
     }
 

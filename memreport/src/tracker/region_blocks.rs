@@ -50,12 +50,6 @@ impl SizeCodes {
     }
 }
 
-/// The most regions that a recorder knows.
-pub const MAX_REGIONS: usize = 64;
-
-/// All regions that a recorder knows, the first ones of the array.
-pub type KnownRegions<'b> = [Option<RegionBlocks<'b>>; MAX_REGIONS];
-
 /// The blocks of one region.
 #[derive(Clone, Copy, Debug)]
 pub struct RegionBlocks<'b> {

@@ -5,13 +5,15 @@
 //! of it stays in the cache.
 
 use memreport::__private::{
-    AroundBegin, AtBegin, ExpectedBlock, KnownRegions, MAX_REGIONS, Region, RegionBlocks,
-    SizeCodes, prefetch,
+    AroundBegin, AtBegin, ExpectedBlock, Region, RegionBlocks, SizeCodes, prefetch,
 };
 
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::table::blocks::Granule;
+
+/// The most regions with a copy.
+const MAX_REGIONS: usize = 64;
 
 /// The unit of usable sizes.
 pub(super) const UNIT: usize = 16;
@@ -178,11 +180,15 @@ impl Starts {
         self.of(Region::of(start)).map_or(std::ptr::null(), |found| found.known.code_address(start))
     }
 
-    /// Returns all blocks, by region; `None` if some are missing.
-    pub(crate) fn known(&self) -> Option<KnownRegions<'_>> {
-        let known =
-            |index: usize| self.regions.get(index)?.as_ref().map(|found| found.known(self.sizes));
-        (!self.is_incomplete).then(|| std::array::from_fn(known))
+    /// Returns whether no block is missing.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.is_incomplete
+    }
+
+    /// Returns the blocks of one region after the other; `None` after the last one.
+    pub(crate) fn known(&self, index: usize) -> Option<RegionBlocks<'_>> {
+        let found = self.regions.get(index)?.as_ref()?;
+        Some(found.known(self.sizes))
     }
 }
 
@@ -252,7 +258,7 @@ mod tests {
     fn at(starts: &Starts, address: usize) -> AtBegin {
         let found = starts.of(Region::of(address));
         match found.map_or(AtBegin::NoBlock, |found| found.known.at(address)) {
-            AtBegin::NoBlock if starts.known().is_none() => AtBegin::Unknown,
+            AtBegin::NoBlock if !starts.is_complete() => AtBegin::Unknown,
             found => found,
         }
     }

@@ -234,7 +234,7 @@ mod tests {
     use crate::tracker::claim::{CountedBlocks, ExpectedBlocks, ExpectedSizes};
     use crate::tracker::claimant::Claimant;
     use crate::tracker::recorder::{Position, Recorder};
-    use crate::tracker::region_blocks::{KnownRegions, MAX_REGIONS, RegionBlocks, SizeCodes};
+    use crate::tracker::region_blocks::{RegionBlocks, SizeCodes};
     use crate::tracker::short_claim::Region;
 
     /// A recorder that knows the blocks from the beginning of the collection, and takes claims of
@@ -258,7 +258,11 @@ mod tests {
             })
         }
 
-        fn known_regions(&self) -> Option<KnownRegions<'_>> {
+        fn knows_all_regions(&self) -> bool {
+            true
+        }
+
+        fn known_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
             let sizes = SizeCodes { align_bits: 4, rest: 0 };
             let codes = self.codes.get_or_init(|| {
                 let mut codes = vec![SizeCodes::NO_BLOCK; 0x3000 / 16];
@@ -267,9 +271,7 @@ mod tests {
                 }
                 codes
             });
-            let mut regions = [None; MAX_REGIONS];
-            regions[0] = Some(RegionBlocks { region: Region(0), sizes, codes });
-            Some(regions)
+            (index == 0).then_some(RegionBlocks { region: Region(0), sizes, codes })
         }
 
         fn around_begin(&self, address: usize) -> AroundBegin {
