@@ -46,7 +46,7 @@ impl SizeCodes {
     #[inline(always)]
     #[must_use]
     pub fn index(self, address: usize) -> usize {
-        (address & (Region::BYTES - 1)) >> self.align_bits
+        (address & Region::WITHIN) >> self.align_bits
     }
 }
 

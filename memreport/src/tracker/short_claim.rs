@@ -46,8 +46,11 @@ pub struct ShortClaim {
 pub struct Region(pub u64);
 
 impl Region {
-    /// The bytes of a region.
-    pub const BYTES: usize = 1 << REGION_BITS;
+    /// The bits of an address within its region: all of them where addresses have 32 bits.
+    pub const WITHIN: usize = u32::MAX as usize;
+
+    /// The bytes of a region; 0 where addresses have 32 bits.
+    pub const BYTES: usize = Self::WITHIN.wrapping_add(1);
 
     /// A region that contains no address.
     pub const NONE: Self = Region(u64::MAX);
@@ -112,7 +115,7 @@ impl ShortClaim {
     /// Packs a claim with packed sizes.
     #[inline(always)]
     fn packed(start: usize, sizes: u64, ClaimantBits(bits): ClaimantBits) -> Self {
-        let within = (start & (Region::BYTES - 1)) as u64 >> ALIGNMENT_BITS;
+        let within = (start & Region::WITHIN) as u64 >> ALIGNMENT_BITS;
         ShortClaim { region: Region::of(start), word: within | sizes << SIZES_SHIFT | bits }
     }
 

@@ -21,7 +21,10 @@ const MOST_OF_OWNERS: usize = 64;
 const PAGE: usize = 1 << 12;
 
 /// Memory is smaller than this, and addresses are mostly greater.
-const SIZE_LIMIT: usize = 1 << 40;
+const SIZE_LIMIT: usize = match 1_usize.checked_shl(40) {
+    Some(limit) => limit,
+    None => usize::MAX,
+};
 
 /// The bytes that a handle gives access to.
 #[derive(Clone, Copy)]
