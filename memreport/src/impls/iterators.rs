@@ -9,6 +9,7 @@ use alloc::{string, vec};
 #[cfg(feature = "std")]
 use std::collections::{hash_map, hash_set};
 
+use super::sequence::words_before_end;
 use super::{btree, list};
 use crate::tracker::words::words_of;
 use crate::{MallocSizeOf, Ops};
@@ -28,6 +29,17 @@ impl<T: MallocSizeOf> MallocSizeOf for vec::Drain<'_, T> {
     }
 }
 
+/// The remaining elements are not measured.
+impl<T> MallocSizeOf for binary_heap::IntoIter<T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        if self.len() > 0 {
+            let words = words_before_end::<T>(&words_of(self), self.len());
+            let is_buffer = |_, requested| requested % size_of::<T>().max(1) == 0;
+            ops.blocks_by_words(words, is_buffer, 0);
+        }
+    }
+}
+
 macro_rules! lead_to_blocks {
     ($(<$($param:ident)*> $ty:ty: $is_one:expr;)*) => {$(
         /// The remaining elements are not measured.
@@ -44,7 +56,6 @@ macro_rules! lead_to_blocks {
 
 lead_to_blocks! {
     <T> vec_deque::IntoIter<T>: |_, requested| requested % size_of::<T>().max(1) == 0;
-    <T> binary_heap::IntoIter<T>: |_, requested| requested % size_of::<T>().max(1) == 0;
     <T> linked_list::IntoIter<T>: list::is_node::<T>;
     <K V> btree_map::IntoIter<K, V>: btree::is_node::<K, V>;
     <T> btree_set::IntoIter<T>: btree::is_node::<T, ()>;

@@ -8,7 +8,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::{self, Vec};
 use core::alloc::Layout;
 
-use crate::tracker::words::words_of;
+use crate::tracker::words::{Words, words_of};
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for Vec<T> {
@@ -76,12 +76,36 @@ impl<T: MallocSizeOf> MallocSizeOf for vec::IntoIter<T> {
         let is_buffer = |offset, requested: usize| {
             offset == 0 && requested >= left && requested % size_of::<T>() == 0
         };
-        if size_of::<T>() > 0 && !ops.block_by_words(words_of(self), is_buffer) && left > 0 {
+        let words = words_before_end::<T>(&words_of(self), self.len());
+        if size_of::<T>() > 0 && !ops.block_by_words(words, is_buffer) && left > 0 {
             ops.computed(left);
         }
         ops.add(self.as_slice());
     }
 }
+
+/// Returns the words of an iterator over a vector with `left` elements left, without the pointer to
+/// the elements' end. Where that is the buffer's end too, another block may start there.
+pub(super) fn words_before_end<'v, T>(
+    words: &Words<'v>,
+    left: usize,
+) -> impl Iterator<Item = usize> + Clone + use<'v, T> {
+    // Capacities are smaller than addresses.
+    let end = words.clone().max().unwrap_or(0);
+    let begins_before = |word: usize| {
+        let bytes = end - word;
+        (1..MOST_BYTES).contains(&bytes) && bytes % size_of::<T>().max(1) == 0
+    };
+    // Where nothing is left, an iterator that has not begun is all at the start.
+    let is_end_other = left > 0 || words.clone().any(begins_before);
+    words.clone().filter(move |word| !is_end_other || *word != end)
+}
+
+/// Buffers are smaller than this, and addresses mostly greater.
+const MOST_BYTES: usize = match 1_usize.checked_shl(40) {
+    Some(bytes) => bytes,
+    None => usize::MAX,
+};
 
 /// A slice owns the blocks that its elements own.
 impl<T: MallocSizeOf> MallocSizeOf for [T] {

@@ -178,6 +178,7 @@ fn each_block(
 pub(super) mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
+    use std::vec;
 
     use super::*;
     use crate::measure::ops::collection::Collection;
@@ -271,6 +272,45 @@ pub(super) mod tests {
             });
             assert_eq!(measured, expected, "{words:x?}");
         }
+    }
+
+    #[test]
+    fn a_block_behind_the_buffer_of_an_iterator_is_not_the_buffer() {
+        use crate::MallocSizeOf as _;
+        use crate::tracker::words::CAN_READ;
+
+        if !CAN_READ {
+            return;
+        }
+        let iterator = |elements: u64| Vec::from_iter(0..elements).into_iter();
+        let (whole, mut begun, mut ended) = (iterator(5), iterator(5), iterator(5));
+        begun.next();
+        assert_eq!(ended.by_ref().sum::<u64>(), 10);
+        let empty = Vec::<u64>::with_capacity(5).into_iter();
+        // The start of the buffer, and the computed bytes if the tracker does not have it.
+        for (iterator, start, computed) in [
+            (&whole, whole.as_slice().as_ptr().addr(), 40),
+            (&begun, begun.as_slice().as_ptr().addr() - 8, 32),
+            (&ended, ended.as_slice().as_ptr().addr() - 40, 0),
+            (&empty, empty.as_slice().as_ptr().addr(), 0),
+        ] {
+            let block = |start| Block { start, requested: 40, usable: 40, identity: 1 };
+            let measured = |blocks: &[Block]| {
+                Few::leaked(blocks).measured(|ops| {
+                    ops.measure_borrowed(iterator, vec::IntoIter::add_size_of_excluding_this);
+                })
+            };
+            assert_eq!(measured(&[block(start), block(start + 40)]), (40, 0));
+            assert_eq!(measured(&[block(start + 40)]), (computed, computed));
+        }
+        let heap = Vec::from_iter(0..5_u64);
+        let start = heap.as_ptr().addr();
+        let heap = std::collections::BinaryHeap::from(heap).into_iter();
+        let behind = Block { start: start + 40, requested: 40, usable: 40, identity: 1 };
+        let measured = Few::leaked(&[behind]).measured(|ops| {
+            ops.measure_borrowed(&heap, |heap, ops| heap.add_size_of_excluding_this(ops));
+        });
+        assert_eq!(measured, (0, 0));
     }
 
     #[test]
