@@ -5,6 +5,8 @@
 //! owners. If an empty slice is the last owner, only that block is counted.
 #![expect(unsafe_code, reason = "vouches for the blocks that a handle keeps alive")]
 
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use bytes::{Bytes, BytesMut};
 
 use crate::tracker::words::words_of;
@@ -12,34 +14,97 @@ use crate::{Lookahead, MallocSizeOf, Ops};
 
 impl MallocSizeOf for Bytes {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        if is_whole_block(self) && ops.whole_block(self.as_ptr(), self.len()) {
-            return;
-        }
-        // Static slices own nothing: the word that would point to the owners is null.
-        if words_of(self).any(|word| word == 0) && !self.is_empty() {
-            return;
-        }
-        let owners = if self.is_unique() { 1 } else { usize::MAX };
         let memory = (self.as_ptr(), self.len());
-        add_handle(ops, self, memory, [self.len(); 2], owners);
+        match Owners::of(self) {
+            Owners::Static => return,
+            Owners::Tag if ops.whole_block(memory.0, memory.1) => return,
+            Owners::Pointer(counts) => {
+                let words = words_of(self);
+                // SAFETY: the slice keeps the block alive that it points to.
+                if unsafe { ops.memory_of_owners(&words, counts, memory, owners_of(self)) } {
+                    return;
+                }
+            }
+            Owners::Tag | Owners::Unknown => {}
+        }
+        add_handle(ops, self, memory, [self.len(); 2], owners_of(self));
     }
 
     // Not inlined, here and below: a dev build of a program would compile it, unoptimized.
     #[inline(never)]
     fn prefetch(&self, ahead: Lookahead<'_>) {
-        if is_whole_block(self) {
-            ahead.supposed_block(self.as_ptr());
-        } else {
-            let (start, length) = (self.as_ptr().addr(), self.len());
-            let pointers = words_of(self).filter(|word| *word != length);
-            ahead.words(pointers.clone());
-            // The block with the number of owners. It may lie in two lines.
-            pointers.filter(|word| *word != start).for_each(|word| {
-                ahead.address(word);
-                ahead.address(word.wrapping_add(2 * size_of::<usize>()));
-            });
+        match Owners::of(self) {
+            Owners::Static => {}
+            Owners::Tag => ahead.supposed_block(self.as_ptr()),
+            Owners::Pointer(counts) => {
+                ahead.words([self.as_ptr().addr(), counts].into_iter());
+                // The block with the number of owners. It may lie in two lines.
+                ahead.address(counts);
+                ahead.address(counts.wrapping_add(2 * size_of::<usize>()));
+            }
+            Owners::Unknown => ahead.words(words_of(self)),
         }
     }
+}
+
+/// What a slice's word about its owners is.
+enum Owners {
+    /// Null: the slice is static, and owns nothing.
+    Static,
+    /// The block's start a second time, with the lowest bit set: one owner has all of the block.
+    Tag,
+    /// The address of what counts the owners, or of the memory.
+    Pointer(usize),
+    /// It cannot be read, or its place is not known.
+    Unknown,
+}
+
+impl Owners {
+    #[inline]
+    fn of(slice: &Bytes) -> Self {
+        let start = slice.as_ptr().addr();
+        match words_of(slice).nth(place_of_owners()) {
+            None => Owners::Unknown,
+            Some(0) => Owners::Static,
+            Some(word) if word == start | 1 && word != start && !slice.is_empty() => Owners::Tag,
+            Some(word) => Owners::Pointer(word),
+        }
+    }
+}
+
+/// Returns the place of the owners' word among those of a slice, or a place behind the last one if
+/// it is not known.
+#[inline]
+fn place_of_owners() -> usize {
+    /// The place, or `UNSET`.
+    static PLACE: AtomicUsize = AtomicUsize::new(UNSET);
+    const UNSET: usize = usize::MAX;
+
+    match PLACE.load(Relaxed) {
+        UNSET => {
+            let place = find_place_of_owners();
+            PLACE.store(place, Relaxed);
+            place
+        }
+        place => place,
+    }
+}
+
+/// Finds the place in a static slice: the only word that is null.
+#[cold]
+fn find_place_of_owners() -> usize {
+    static EXAMPLE: Bytes = Bytes::from_static(b"x");
+
+    let mut nulls = words_of(&EXAMPLE).enumerate().filter(|(_, word)| *word == 0);
+    match (nulls.next(), nulls.next()) {
+        (Some((place, _)), None) => place,
+        _ => size_of::<Bytes>(),
+    }
+}
+
+/// Returns the number of a slice's owners, or `usize::MAX` if it has several.
+fn owners_of(slice: &Bytes) -> usize {
+    if slice.is_unique() { 1 } else { usize::MAX }
 }
 
 impl MallocSizeOf for BytesMut {
@@ -52,13 +117,6 @@ impl MallocSizeOf for BytesMut {
     fn prefetch(&self, ahead: Lookahead<'_>) {
         ahead.words(words_of(self));
     }
-}
-
-/// Returns whether the slice is a whole block of one owner. Its handle then has the block's start a
-/// second time, with the lowest bit set.
-fn is_whole_block(slice: &Bytes) -> bool {
-    let start = slice.as_ptr().addr();
-    start % 2 == 0 && !slice.is_empty() && words_of(slice).any(|word| word == start | 1)
 }
 
 /// Counts the blocks of a handle. Its words are the start of the slice, a pointer to the block that

@@ -18,9 +18,10 @@ pub struct Lookahead<'t> {
     pub(crate) reads_headers: bool,
     /// The blocks that a recorder knows without a look-up.
     pub(crate) known_blocks: Option<&'t KnownBlocks<'t>>,
-    /// True if claims do not wait.
+    /// True if claims do not wait, and no size class tells the bytes of a block that probably
+    /// starts at an address.
     #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "read for slices of `bytes`"))]
-    pub(crate) claims_at_once: bool,
+    pub(crate) looks_at_once: bool,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -57,11 +58,11 @@ impl Lookahead<'_> {
         words.for_each(|word| self.entry(word));
     }
 
-    /// Prefetches for a claim of a block that probably starts here, if the claim does not wait.
+    /// Prefetches for a claim of a block that probably starts here, if it is looked for at once.
     #[cfg(feature = "bytes")]
     #[inline]
     pub(crate) fn supposed_block(self, start: *const u8) {
-        if self.claims_at_once {
+        if self.looks_at_once {
             self.entry(start.addr());
         }
     }
@@ -143,7 +144,7 @@ mod tests {
         table: None,
         reads_headers: false,
         known_blocks: None,
-        claims_at_once: false,
+        looks_at_once: false,
         defers_pointees: false,
     };
 

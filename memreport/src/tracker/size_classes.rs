@@ -18,11 +18,14 @@ pub struct SizeClasses {
     /// By requested bytes in units, rounded up: the usable bytes, or 0 if they are not known or not
     /// the same for all such requests.
     usable: [u16; UNITS],
+    /// True if some of them are known.
+    tell_sizes: bool,
 }
 
 impl SizeClasses {
     /// No class is known.
-    pub(crate) const NONE: Self = SizeClasses { widths: [0; UNITS + 2], usable: [0; UNITS] };
+    pub(crate) const NONE: Self =
+        SizeClasses { widths: [0; UNITS + 2], usable: [0; UNITS], tell_sizes: false };
 
     /// The usable bytes of glibc's blocks: up to 31 bytes more than requested, for a header's word
     /// and the smallest chunk less one byte, or a rest of 16 bytes that is no chunk of its own.
@@ -31,7 +34,7 @@ impl SizeClasses {
     pub(crate) const OF_HEADER: Self = {
         let mut widths = [32; UNITS + 2];
         (widths[0], widths[UNITS + 1]) = (0, 0);
-        SizeClasses { widths, usable: [0; UNITS] }
+        SizeClasses { widths, usable: [0; UNITS], tell_sizes: false }
     };
 
     /// Returns the classes of blocks whose usable bytes `class` returns for requests of each size.
@@ -53,7 +56,13 @@ impl SizeClasses {
                 *usable = of_largest.and_then(|bytes| u16::try_from(bytes).ok()).unwrap_or(0);
             }
         }
-        SizeClasses { widths, usable }
+        SizeClasses { widths, usable, tell_sizes: usable.iter().any(|usable| *usable != 0) }
+    }
+
+    /// Returns whether [`usable`](Self::usable) knows some sizes.
+    #[inline(always)]
+    pub(crate) fn tell_sizes(&self) -> bool {
+        self.tell_sizes
     }
 
     /// Returns the usable bytes of a block of `size` requested bytes, without a large alignment, if
@@ -112,6 +121,7 @@ mod tests {
             assert_eq!(classes.usable(size), expected, "{size}");
             assert_eq!(SizeClasses::OF_HEADER.usable(size), None);
         }
+        assert!(classes.tell_sizes() && !SizeClasses::OF_HEADER.tell_sizes());
         assert_eq!(classes.usable(usize::MAX), None);
     }
 

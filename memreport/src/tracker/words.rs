@@ -57,12 +57,19 @@ impl Iterator for Words<'_> {
 
     fn next(&mut self) -> Option<usize> {
         let address = self.next;
-        if address + size_of::<usize>() > self.end {
+        if address.saturating_add(size_of::<usize>()) > self.end {
             return None;
         }
         self.next += size_of::<usize>();
         // SAFETY: an aligned word of a borrowed value.
         Some(unsafe { read(address) })
+    }
+
+    #[inline]
+    fn nth(&mut self, index: usize) -> Option<usize> {
+        // Without it, the words before would be read as well.
+        self.next = self.next.saturating_add(index.saturating_mul(size_of::<usize>()));
+        self.next()
     }
 }
 

@@ -19,6 +19,9 @@ const MAX_VALUES: u32 = 1 << 16;
 /// of the table at once.
 const BATCH: usize = 64;
 
+/// The number of words that are not looked up again.
+const RECENT: usize = 64;
+
 /// The pointers into blocks that were found in skipped fields.
 #[derive(Debug)]
 pub(crate) struct SkippedPointers {
@@ -27,6 +30,9 @@ pub(crate) struct SkippedPointers {
     values: PageList<u32>,
     /// Words that are not looked up yet.
     waiting: PageList<WaitingWord>,
+    /// A direct-mapped cache of words and their fields' indexes: many values have equal words, and
+    /// each leads to the same block.
+    recent: [(usize, usize); RECENT],
     pointers: PageList<SkippedPointer>,
 }
 
@@ -54,6 +60,7 @@ impl SkippedPointers {
             granule,
             values: PageList::new(),
             waiting: PageList::new(),
+            recent: [(0, usize::MAX); RECENT],
             pointers: PageList::new(),
         }
     }
@@ -81,6 +88,11 @@ impl SkippedPointers {
         let needs_more = *values < MAX_VALUES;
         let is_address = |word: &usize| may_be_address(*word) && starts.may_be_near(*word);
         for word in words.take(MAX_WORDS).filter(is_address) {
+            // Blocks are multiples of 16 bytes apart.
+            let recent = &mut self.recent[word / 16 % RECENT];
+            if std::mem::replace(recent, (word, index)) == (word, index) {
+                continue;
+            }
             self.waiting.push(WaitingWord { word, field, around: AroundBegin::Unknown });
             if self.waiting.as_slice().len() >= BATCH {
                 self.look_up(starts);

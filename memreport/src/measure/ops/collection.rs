@@ -37,7 +37,7 @@ pub(crate) struct Collection<'c> {
     pub(super) has_size_words: bool,
     /// Where claims with known sizes are added.
     pub(super) quick_claims: Option<QuickClaims<'c>>,
-    /// The classes of blocks that a recorder knows. Without a recorder there are none.
+    /// The size classes of the allocator, if it is asked for sizes.
     pub(super) classes: &'static SizeClasses,
     /// True if sizes are read from the words before blocks, if only of some.
     pub(super) reads_headers: bool,
@@ -79,7 +79,10 @@ impl<'c> Collection<'c> {
             claims_at_once: has_gaps,
             has_size_words: has_gaps && has_size_words(),
             quick_claims: recorder.and_then(Recorder::quick_claims),
-            classes: recorder.map_or(&SizeClasses::NONE, |_| size_classes()),
+            classes: match sizes {
+                SizeSource::Allocator(_) | SizeSource::Table(_) => size_classes(),
+                SizeSource::Layout | SizeSource::Function(_) => &SizeClasses::NONE,
+            },
             reads_headers: reads_headers(sizes, recorder.is_some()),
             known_blocks: recorder.and_then(KnownBlocks::of),
             recent_fields: recorder.and_then(Recorder::recent_fields),

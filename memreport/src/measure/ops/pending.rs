@@ -175,11 +175,14 @@ impl Ops<'_> {
     }
 
     /// Adds a block as [`expect_block`](Self::expect_block) does, which nobody has looked for in
-    /// the table yet. Where the table has gaps, its bytes are computed if it was not there when the
-    /// collection began.
+    /// the table yet. Where the table has gaps, its usable bytes are those of its size class; if
+    /// there is none, its bytes are computed unless it was there when the collection began.
     #[cfg(feature = "bytes")]
     pub(super) fn expect_supposed_block(&self, pending: &Pending, start: *const u8, size: usize) {
         if self.collection.claims_at_once {
+            if let Some(usable) = self.collection.classes.usable(size) {
+                return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
+            }
             match self.collection.known_blocks.as_ref().map(|known| known.at(start.addr())) {
                 Some(AtBegin::Usable(usable)) => {
                     let requested = Some(size);

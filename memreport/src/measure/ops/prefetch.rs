@@ -172,12 +172,13 @@ impl Ops<'_> {
             SizeSource::Allocator(_) | SizeSource::Function(_) => None,
             SizeSource::Table(table) => Some(table),
         };
-        let Collection { reads_headers, known_blocks, claims_at_once, .. } = self.collection;
+        let Collection { reads_headers, known_blocks, claims_at_once, classes, .. } =
+            self.collection;
         Some(Lookahead {
             table,
             reads_headers: *reads_headers,
             known_blocks: known_blocks.as_ref(),
-            claims_at_once: *claims_at_once,
+            looks_at_once: *claims_at_once && !classes.tell_sizes(),
             defers_pointees: false,
         })
     }

@@ -4,9 +4,9 @@
 //! table answers; without one, nothing tells which block contains the memory.
 #![expect(unsafe_code, reason = "reads blocks that a handle keeps alive")]
 
-use super::super::Ops;
 use super::super::find::{find, within};
 use super::super::pending::Pending;
+use super::super::{Collection, Ops};
 use super::{FIRST_ADDRESS, found_of};
 use crate::allocator::size_source::SizeSource;
 use crate::measure::known_blocks::KnownBlocks;
@@ -57,40 +57,44 @@ impl Ops<'_> {
     ) {
         let (address, bytes) = (memory.0.addr(), memory.1);
         let starts = words.clone().filter(|word| *word != address && is_start(*word));
-        let SizeSource::Table(tracker) = self.collection.sizes else {
-            let inside = (bytes > 0).then_some(address);
-            return self.shared_blocks_by_words(starts.chain(inside), memory, owners);
-        };
-        let has_gaps = !tracker.tracks_every_block();
-        let known = Memory { address, bytes, owners };
-        if let (Some(pending), Some(blocks)) = (self.pending, &self.collection.known_blocks) {
-            if bytes > 0 {
-                let counts = starts.clone().find(|word| is_known(blocks, *word));
-                let is_added = match counts {
-                    // SAFETY: the caller's contract.
-                    Some(counts) => unsafe {
-                        self.memory_of_known_owners(pending, blocks, (words, counts), known)
-                    },
-                    // If it is surely no block, the owners are from before tracking.
-                    None => {
-                        let is_missing = |word| blocks.at(word) == AtBegin::NoBlock;
-                        has_gaps
-                            && starts.clone().all(is_missing)
-                            && self.memory_around_begin(pending, blocks, known)
-                    }
-                };
-                if is_added {
-                    return;
-                }
+        if let SizeSource::Table(tracker) = self.collection.sizes {
+            let known = self.collection.known_blocks.as_ref();
+            let counts = known.and_then(|known| starts.clone().find(|word| is_known(known, *word)));
+            // SAFETY: the caller's contract.
+            if counts.is_some_and(|counts| unsafe {
+                self.memory_of_owners(words, counts, memory, owners)
+            }) {
+                return;
+            }
+            if !tracker.tracks_every_block() {
+                let memory = Memory { address, bytes, owners };
+                // SAFETY: the caller's contract.
+                return unsafe { self.memory_with_gaps(tracker, (words, starts), memory) };
             }
         }
-        if has_gaps {
-            // SAFETY: the caller's contract.
-            unsafe { self.memory_with_gaps(tracker, (words, starts), known) }
-        } else {
-            let inside = (bytes > 0).then_some(address);
-            self.shared_blocks_by_words(starts.chain(inside), memory, owners);
-        }
+        let inside = (bytes > 0).then_some(address);
+        self.shared_blocks_by_words(starts.chain(inside), memory, owners);
+    }
+
+    /// Adds the block of a handle's owners, and the memory that it leads to, as the recorder knows
+    /// them without a look-up. Returns `false`, and adds nothing, if it does not.
+    ///
+    /// # Safety
+    ///
+    /// If a block starts at `counts`, the handle with these words keeps it alive.
+    #[inline]
+    pub(crate) unsafe fn memory_of_owners(
+        &self,
+        words: &Words<'_>,
+        counts: usize,
+        (start, bytes): (*const u8, usize),
+        owners: usize,
+    ) -> bool {
+        let Collection { known_blocks: Some(blocks), .. } = self.collection else { return false };
+        let Some(pending) = self.pending.filter(|_| bytes > 0) else { return false };
+        let memory = Memory { address: start.addr(), bytes, owners };
+        // SAFETY: the caller's contract.
+        unsafe { self.memory_of_known_owners(pending, blocks, (words, counts), memory) }
     }
 
     /// Adds the block `counts` of a handle's owners, which is known, and the memory that
@@ -106,7 +110,14 @@ impl Ops<'_> {
         (words, counts): (&Words<'_>, usize),
         memory: Memory,
     ) -> bool {
-        let AtBegin::Usable(of_counts) = blocks.at(counts) else { return false };
+        let of_counts = match blocks.at(counts) {
+            AtBegin::Usable(usable) => usable,
+            // Owners from before tracking: the memory may be so too.
+            AtBegin::NoBlock if self.collection.claims_at_once => {
+                return self.memory_around_begin(pending, blocks, memory);
+            }
+            AtBegin::NoBlock | AtBegin::Unknown => return false,
+        };
         // Not beyond the page, in case that it took the place of a larger block.
         let of_page = PAGE - counts % PAGE;
         // SAFETY: the handle keeps the block alive, by the caller's contract, and with it the page.
@@ -118,7 +129,7 @@ impl Ops<'_> {
             AtBegin::Usable(usable) if memory.address - start + memory.bytes <= usable => {
                 Some(usable)
             }
-            AtBegin::NoBlock if !self.finds_enclosing_blocks() => None,
+            AtBegin::NoBlock if self.collection.claims_at_once => None,
             AtBegin::Usable(_) | AtBegin::NoBlock | AtBegin::Unknown => return false,
         };
         self.expect_shared(pending, (counts, of_counts), memory.owners);
@@ -203,15 +214,26 @@ impl Ops<'_> {
     }
 
     /// Adds the block that a handle owns alone, which begins at `start` and was allocated with
-    /// `size` bytes. They are computed if a tracker with gaps does not have it. Returns `false`,
-    /// and adds nothing, without a tracker.
+    /// `size` bytes. Its usable bytes are those of its size class, where the allocator has them. If
+    /// not, they are computed if a tracker with gaps does not have the block. Returns `false`, and
+    /// adds nothing, if there is neither a class nor a tracker.
     pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
-        let SizeSource::Table(tracker) = self.collection.sizes else { return false };
-        if self.share_of(start.addr(), 1).block {
-            match self.pending {
-                Some(pending) => self.expect_supposed_block(pending, start, size),
-                None => self.look_up_supposed(tracker, start.addr(), size),
-            }
+        let tracker = match self.collection.sizes {
+            SizeSource::Table(tracker) => Some(tracker),
+            _ => None,
+        };
+        let class = self.collection.classes.usable(size);
+        if tracker.is_none() && class.is_none() {
+            return false;
+        }
+        if !self.share_of(start.addr(), 1).block {
+            return true;
+        }
+        match (self.pending, tracker, class) {
+            (Some(pending), ..) => self.expect_supposed_block(pending, start, size),
+            (None, _, Some(usable)) => self.count(usable),
+            (None, Some(tracker), None) => self.look_up_supposed(tracker, start.addr(), size),
+            (None, None, None) => {}
         }
         true
     }
