@@ -172,12 +172,12 @@ pub mod __private {
         AroundBegin, AtBegin, Block, Claim, CountedBlocks, ExpectedBlock, ExpectedBlocks,
         ExpectedSizes, Found, Place, Wrong,
     };
-    pub use crate::tracker::claim_batch::{ClaimBatch, QuickClaims};
+    pub use crate::tracker::claim_batch::{ClaimBatch, NumberedRegion, QuickClaims};
     pub use crate::tracker::claimant::{Claimant, RecentClaimants};
     pub use crate::tracker::recorder::{FieldCache, Position, Recorder};
     pub use crate::tracker::region_blocks::{RegionBlocks, SizeCodes};
     pub use crate::tracker::short_claim::{
-        ClaimantBits, Region, ShortClaim, pack_sizes, unpack_sizes,
+        ClaimantBits, Region, RegionNumber, ShortClaim, pack_sizes, unpack_sizes,
     };
     pub use crate::tracker::size_classes::SizeClasses;
     pub use crate::tracker::words::{

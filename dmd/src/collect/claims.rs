@@ -8,7 +8,7 @@
 //!
 //! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two
 //! words), `packed` (most claims in one word), `starts` (which need no look-up), `quick` (most
-//! blocks of a batch), this file, then `log` (all of them).
+//! blocks of a batch), `checked` (claims that the walk adds), this file, then `log` (all of them).
 //!
 //! Invariant: claims of one address keep the order in which they were made. The first claim of a
 //! block decides whether later ones are double reports.
@@ -18,6 +18,7 @@ pub(crate) mod words;
 mod packed;
 pub(crate) mod starts;
 mod quick;
+mod checked;
 mod fields;
 mod log;
 
@@ -25,8 +26,8 @@ use std::cell::{Cell, RefCell};
 
 use memreport::__private::{
     AroundBegin, AtBegin, Block, Claim, Claimant, ClaimantBits, CountedBlocks, ExpectedBlock,
-    ExpectedBlocks, ExpectedSizes, FieldCache, Found, Position, QuickClaims, Recorder, Region,
-    RegionBlocks, ShortClaim, Words, Wrong,
+    ExpectedBlocks, ExpectedSizes, FieldCache, Found, NumberedRegion, Position, QuickClaims,
+    Recorder, Region, RegionBlocks, RegionNumber, ShortClaim, Words, Wrong,
 };
 use memreport::Field;
 
@@ -108,6 +109,7 @@ impl ClaimBuffer {
 
     /// Sorts the claims by address.
     pub(crate) fn into_log(self) -> ClaimLog {
+        self.check();
         let (packed, lost) = self.packed.into_words();
         let mut lost = self.lost.get() + lost;
         let regions = ByRegion::group(packed.iter());
@@ -178,10 +180,30 @@ impl ClaimBuffer {
     fn push_short(&self, start: usize, sizes: ExpectedSizes, claimant: Claimant) -> bool {
         let bits = self.claimants.id(claimant).and_then(|id| ClaimantBits::of(id.0));
         let short = bits.and_then(|bits| ShortClaim::new(start, sizes, bits));
-        short.is_some_and(|short| {
-            self.packed.push(short);
-            true
-        })
+        let word = short.and_then(|short| self.word_of(short));
+        word.map(|word| self.packed.push(word)).is_some()
+    }
+
+    /// Returns the word of a claim; `None` if its region can have no number.
+    #[inline]
+    fn word_of(&self, short: ShortClaim) -> Option<u64> {
+        Some(short.in_region(self.number_of(short.region)?))
+    }
+
+    /// Returns the number of a region.
+    #[inline]
+    fn number_of(&self, region: Region) -> Option<RegionNumber> {
+        let recent = self.packed.batch().region(region);
+        recent.map(|known| known.number()).or_else(|| self.find_number_of(region))
+    }
+
+    #[cold]
+    fn find_number_of(&self, region: Region) -> Option<RegionNumber> {
+        let number = self.packed.number_of(region)?;
+        let starts = self.starts.of(region).filter(|_| self.has_every_block);
+        let blocks = starts.map(|starts| starts.known);
+        self.packed.batch().insert_region(NumberedRegion::new(region, number, blocks));
+        Some(number)
     }
 
     /// Adds a claim with its answer.
@@ -220,8 +242,9 @@ impl ClaimBuffer {
     }
 }
 
-impl Recorder for ClaimBuffer {
-    fn claimed(&self, mut claim: Claim, found: Found, claimant: Claimant) {
+impl ClaimBuffer {
+    /// Adds a claim that was looked up.
+    fn add_answered(&self, mut claim: Claim, found: Found, claimant: Claimant) {
         claim.address = sys::untagged(claim.address);
         let Some(address) = claimed_address(claim, found) else { return };
         let block = claimed_block(found);
@@ -238,12 +261,24 @@ impl Recorder for ClaimBuffer {
         let wrong = wrong.map_or(0, |(_, number)| number << WRONG_SHIFT);
         self.push_long(address, found.bytes, claimant, flags | wrong);
     }
+}
+
+impl Recorder for ClaimBuffer {
+    fn claimed(&self, claim: Claim, found: Found, claimant: Claimant) {
+        self.check();
+        self.add_answered(claim, found, claimant);
+    }
 
     fn quick_claims(&self) -> Option<QuickClaims<'_>> {
         Some(QuickClaims { batch: self.packed.batch(), claimants: self.claimants.recent() })
     }
 
+    fn check_quick_claims(&self) {
+        self.check();
+    }
+
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
+        self.check();
         // Where the table has gaps, sizes are known when blocks are added.
         if self.has_every_block {
             self.starts.prefetch(blocks.next);
@@ -266,8 +301,12 @@ impl Recorder for ClaimBuffer {
         self.starts.is_complete()
     }
 
-    fn known_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
-        self.starts.known(index)
+    fn nth_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
+        self.starts.nth(index)
+    }
+
+    fn known_region(&self, region: Region) -> Option<RegionBlocks<'_>> {
+        self.starts.of(region).map(|starts| starts.known)
     }
 
     fn around_begin(&self, address: usize) -> AroundBegin {
@@ -377,7 +416,7 @@ mod tests {
             (0x20, Some(20), false),
             (0x40, Some(19), true),
             (other, Some(18), false),
-            (0x40, Some(17), false),
+            (0x40, Some(17), true),
             (0x60, None, true),
         ] {
             assert_eq!(quick.push(start, sizes(requested), claimant), is_quick, "{start:x}");

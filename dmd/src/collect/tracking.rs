@@ -83,7 +83,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
 }
 
 /// Looks up the block that should start at the claimed address.
-fn look_up_start(granule: Granule, claim: Claim) -> Found {
+pub(super) fn look_up_start(granule: Granule, claim: Claim) -> Found {
     if let Some(found) = BLOCKS.starting_at(granule, claim.address) {
         let block = found.block;
         let agrees = claim.size.is_none_or(|size| size == block.requested);

@@ -1,39 +1,47 @@
 //! The blocks that were live when a collection began, as a recorder knows them without a look-up.
 
-use core::cell::Cell;
-use core::ptr::null;
-
 use crate::tracker::claim::{AroundBegin, AtBegin};
 use crate::tracker::recorder::Recorder;
 use crate::tracker::region_blocks::RegionBlocks;
 use crate::tracker::short_claim::Region;
 
-/// The number of regions at hand: 16 GiB of addresses.
-const FIRST: usize = 4;
+/// The number of places for regions at hand: few, for small stacks. An array, so that a collection
+/// allocates no block for them.
+const AT_HAND: usize = 8;
 
 /// All blocks that were live when a collection began, by region.
 pub(crate) struct KnownBlocks<'b> {
     recorder: &'b dyn Recorder,
-    /// The first regions: an array, so that a collection allocates no block for them, and a small
-    /// one, for small stacks.
-    regions: [Option<RegionBlocks<'b>>; FIRST],
-    /// The index of the region in which the last address was that had one.
-    last: Cell<usize>,
+    /// The regions at hand, by their lowest bits. A free place has a region without blocks.
+    at_hand: [RegionBlocks<'b>; AT_HAND],
+    /// True if regions are missing there.
+    has_others: bool,
 }
 
 impl<'b> KnownBlocks<'b> {
     /// Returns the blocks that a recorder knows; `None` if it does not know all.
     pub(crate) fn of(recorder: &'b dyn Recorder) -> Option<Self> {
-        let regions = core::array::from_fn(|index| recorder.known_region(index));
-        let is_complete = recorder.knows_all_regions();
-        is_complete.then_some(KnownBlocks { recorder, regions, last: Cell::new(0) })
+        if !recorder.knows_all_regions() {
+            return None;
+        }
+        let mut at_hand = [RegionBlocks::none_of(Region::NONE); AT_HAND];
+        let mut has_others = false;
+        for blocks in (0..).map_while(|index| recorder.nth_region(index)) {
+            let place = &mut at_hand[place_of(blocks.region)];
+            if place.region == Region::NONE {
+                *place = blocks;
+            } else {
+                has_others = true;
+            }
+        }
+        Some(KnownBlocks { recorder, at_hand, has_others })
     }
 
     /// Returns the block that started at this address.
     #[inline(always)]
     pub(crate) fn at(&self, address: usize) -> AtBegin {
         let address = untagged(address);
-        self.region(address).map_or(AtBegin::NoBlock, |region| region.at(address))
+        self.region(address).at(address)
     }
 
     /// Returns the block that contained this address.
@@ -45,28 +53,29 @@ impl<'b> KnownBlocks<'b> {
     #[inline(always)]
     pub(crate) fn entry_address(&self, address: usize) -> *const u8 {
         let address = untagged(address);
-        self.region(address).map_or(null(), |region| region.code_address(address))
+        self.region(address).code_address(address)
     }
 
     #[inline(always)]
-    fn region(&self, address: usize) -> Option<RegionBlocks<'b>> {
+    fn region(&self, address: usize) -> RegionBlocks<'b> {
         let region = Region::of(address);
-        let last = self.regions.get(self.last.get()).copied().flatten();
-        last.filter(|last| last.region == region).or_else(|| self.find(region))
+        let known = self.at_hand[place_of(region)];
+        if known.region == region { known } else { self.other(region) }
     }
 
     #[cold]
     #[inline(never)]
-    fn find(&self, region: Region) -> Option<RegionBlocks<'b>> {
-        let first = self.regions.iter().copied();
-        let others = (FIRST..).map(|index| self.recorder.known_region(index));
-        let mut regions = first.chain(others).map_while(|found| found).enumerate();
-        let (index, found) = regions.find(|(_, found)| found.region == region)?;
-        if index < FIRST {
-            self.last.set(index);
-        }
-        Some(found)
+    fn other(&self, region: Region) -> RegionBlocks<'b> {
+        let other = if self.has_others { self.recorder.known_region(region) } else { None };
+        other.unwrap_or(RegionBlocks::none_of(region))
     }
+}
+
+/// Returns the place of a region among those at hand.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "it is less than eight")]
+fn place_of(Region(region): Region) -> usize {
+    region as usize % AT_HAND
 }
 
 /// Returns an address without the tag that the processor ignores.
@@ -95,7 +104,7 @@ mod tests {
             true
         }
 
-        fn known_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
+        fn nth_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
             let (region, codes) = self.0.get(index)?;
             Some(RegionBlocks { region: *region, sizes: SIZES, codes })
         }
@@ -110,13 +119,11 @@ mod tests {
     #[test]
     fn a_block_is_known_by_its_region_and_its_code() {
         let codes = vec![0, SIZES.code(24), 0, SIZES.code(4056), SIZES.code(32)];
-        // Others lie between, so that the last one is not at hand.
-        let mut regions = vec![(Region(7), codes)];
-        regions.extend((10..20).map(|region| (Region(region), Vec::new())));
-        regions.push((Region(3), vec![2]));
-        let recorder = Regions(regions);
+        // They take the same place.
+        let (first, other) = (Region(7), Region(7 + 2 * AT_HAND as u64));
+        let recorder = Regions(vec![(first, codes), (other, vec![2])]);
         let known = KnownBlocks::of(&recorder).expect("it knows all");
-        let (seven, three) = (Region(7).first(), Region(3).first());
+        let (seven, three) = (first.first(), other.first());
         for (address, expected) in [
             (seven, AtBegin::NoBlock),
             (seven + 16, AtBegin::Usable(24)),
@@ -133,6 +140,5 @@ mod tests {
         }
         let address = recorder.0[0].1.as_ptr().wrapping_add(3);
         assert_eq!(known.entry_address(seven + 48), address);
-        assert!(known.entry_address(16).is_null());
     }
 }

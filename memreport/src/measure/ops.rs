@@ -374,7 +374,7 @@ impl<'a> Ops<'a> {
             work(self);
             self.drain_queue();
         }
-        self.look_up_pending();
+        self.end_claims();
     }
 }
 

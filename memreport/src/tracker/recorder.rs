@@ -6,6 +6,7 @@ use super::claim::{AroundBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
 use super::claim_batch::QuickClaims;
 use super::claimant::Claimant;
 use super::region_blocks::RegionBlocks;
+use super::short_claim::Region;
 use crate::field::Field;
 use crate::tracker::words::Words;
 
@@ -18,6 +19,10 @@ pub trait Recorder {
     fn quick_claims(&self) -> Option<QuickClaims<'_>> {
         None
     }
+
+    /// Checks the claims that were added so, before their blocks may be freed: the recorder knows
+    /// blocks that live.
+    fn check_quick_claims(&self) {}
 
     /// Records several blocks, all for this reporter, and counts their usable bytes. `missed`
     /// receives each block that has no quick way.
@@ -33,9 +38,15 @@ pub trait Recorder {
 
     /// Returns the blocks that were live when the collection began, of one region after the other;
     /// `None` after the last one.
-    fn known_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
+    fn nth_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
         let _ = index;
         None
+    }
+
+    /// Returns the blocks of this region that were live when the collection began; `None` if there
+    /// was none.
+    fn known_region(&self, region: Region) -> Option<RegionBlocks<'_>> {
+        (0..).map_while(|index| self.nth_region(index)).find(|blocks| blocks.region == region)
     }
 
     /// Returns the block that contained this address when the collection began.

@@ -62,6 +62,12 @@ pub struct RegionBlocks<'b> {
 }
 
 impl RegionBlocks<'_> {
+    /// Returns a region in which no block started.
+    #[must_use]
+    pub(crate) const fn none_of(region: Region) -> Self {
+        RegionBlocks { region, sizes: SizeCodes { align_bits: 0, rest: 0 }, codes: &[] }
+    }
+
     /// Returns the block that started at this address of the region.
     #[inline(always)]
     #[must_use]
@@ -71,6 +77,15 @@ impl RegionBlocks<'_> {
         }
         let code = self.codes.get(self.sizes.index(address)).copied();
         self.sizes.at_begin(code.unwrap_or(SizeCodes::NO_BLOCK))
+    }
+
+    /// Returns whether a block started at this address of the region.
+    #[inline(always)]
+    #[must_use]
+    pub fn has(&self, address: usize) -> bool {
+        let is_aligned = address & ((1 << self.sizes.align_bits) - 1) == 0;
+        let code = self.codes.get(self.sizes.index(address)).copied();
+        is_aligned && code.is_some_and(|code| code != SizeCodes::NO_BLOCK)
     }
 
     /// Returns the address of the code for a block that started here, to prefetch it.

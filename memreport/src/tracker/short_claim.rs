@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! bits 0-28    the address within its region, divided by 8
-//! bits 29-43   the requested bytes; the usable ones if those are unknown
-//! bits 44-50   the slop, or 127 for unknown requested bytes
-//! bits 51-62   the claimant
+//! bits 29-32   the number of the region in the recorder's list
+//! bits 33-44   the requested bytes; the usable ones if those are unknown
+//! bits 45-51   the slop, or 127 for unknown requested bytes
+//! bits 52-62   the claimant
 //! bit 63       0
 //! ```
 
@@ -16,8 +17,11 @@ const REGION_BITS: u32 = 32;
 /// Addresses of short claims are multiples of this power of two.
 const ALIGNMENT_BITS: u32 = 3;
 
+/// The number of bits of a region's number.
+const NUMBER_BITS: u32 = 4;
+
 /// The number of bits of the requested bytes.
-const REQUESTED_BITS: u32 = 15;
+const REQUESTED_BITS: u32 = 12;
 
 /// The number of bits of the slop.
 const SLOP_BITS: u32 = 7;
@@ -28,7 +32,8 @@ const SIZES_BITS: u32 = REQUESTED_BITS + SLOP_BITS;
 /// The slop that stands for unknown requested bytes. The usable ones are in their place.
 const UNKNOWN: usize = (1 << SLOP_BITS) - 1;
 
-const SIZES_SHIFT: u32 = REGION_BITS - ALIGNMENT_BITS;
+const NUMBER_SHIFT: u32 = REGION_BITS - ALIGNMENT_BITS;
+const SIZES_SHIFT: u32 = NUMBER_SHIFT + NUMBER_BITS;
 const CLAIMANT_SHIFT: u32 = SIZES_SHIFT + SIZES_BITS;
 const CLAIMANT_BITS: u32 = u64::BITS - 1 - CLAIMANT_SHIFT;
 
@@ -37,7 +42,7 @@ const CLAIMANT_BITS: u32 = u64::BITS - 1 - CLAIMANT_SHIFT;
 pub struct ShortClaim {
     /// The upper half of the address.
     pub region: Region,
-    /// The claim, whose highest bit is not set.
+    /// The claim, without the number of the region. The highest bit is not set.
     pub word: u64,
 }
 
@@ -70,6 +75,32 @@ impl Region {
     }
 }
 
+/// The bits of short claims that are equal for all claims of a region: its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionNumber(u64);
+
+impl RegionNumber {
+    /// The number of regions that can have a number.
+    pub const COUNT: usize = 1 << NUMBER_BITS;
+
+    /// The number of the first region.
+    pub const ZERO: Self = RegionNumber(0);
+
+    /// Returns the number of the region at this index of the list; `None` if it does not fit.
+    #[must_use]
+    pub fn of(index: usize) -> Option<Self> {
+        (index < Self::COUNT).then_some(RegionNumber((index as u64) << NUMBER_SHIFT))
+    }
+
+    /// Returns the index of the region of a claim.
+    #[inline(always)]
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "it has four bits")]
+    pub fn index_of(word: u64) -> usize {
+        (word >> NUMBER_SHIFT) as usize & (Self::COUNT - 1)
+    }
+}
+
 /// The bits of short claims that are equal for all claims of a claimant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimantBits(u64);
@@ -93,14 +124,18 @@ impl ShortClaim {
     #[must_use]
     pub fn new(start: usize, sizes: ExpectedSizes, bits: ClaimantBits) -> Option<Self> {
         let sizes = pack_sizes(sizes)?;
-        if start & ((1 << ALIGNMENT_BITS) - 1) != 0 {
-            return None;
-        }
-        Some(ShortClaim::packed(start, sizes, bits))
+        ShortClaim::is_aligned(start).then(|| ShortClaim::packed(start, sizes, bits))
     }
 
-    /// Packs a claim whose sizes are known to fit: less than 32 KiB, with at most 126 bytes of
-    /// slop. The address is one of a block.
+    /// Returns whether a short claim may have this address.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_aligned(start: usize) -> bool {
+        start & ((1 << ALIGNMENT_BITS) - 1) == 0
+    }
+
+    /// Packs a claim whose sizes are known to fit: less than 4 KiB, with at most 126 bytes of slop.
+    /// The address is one of a block.
     #[inline(always)]
     #[must_use]
     pub fn of_small(start: usize, requested: usize, usable: usize, bits: ClaimantBits) -> Self {
@@ -112,6 +147,15 @@ impl ShortClaim {
         ShortClaim::packed(start, sizes, bits)
     }
 
+    /// Packs a claim whose requested bytes are unknown; `None` if it does not fit.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_found(start: usize, usable: usize, bits: ClaimantBits) -> Option<Self> {
+        let fits = usable >> REQUESTED_BITS == 0 && ShortClaim::is_aligned(start);
+        let sizes = (usable | UNKNOWN << REQUESTED_BITS) as u64;
+        fits.then(|| ShortClaim::packed(start, sizes, bits))
+    }
+
     /// Packs a claim with packed sizes.
     #[inline(always)]
     fn packed(start: usize, sizes: u64, ClaimantBits(bits): ClaimantBits) -> Self {
@@ -119,11 +163,33 @@ impl ShortClaim {
         ShortClaim { region: Region::of(start), word: within | sizes << SIZES_SHIFT | bits }
     }
 
+    /// Returns the claim in this region, from its word with any number.
+    #[inline]
+    #[must_use]
+    pub fn of_word(word: u64, region: Region) -> Self {
+        ShortClaim { region, word: word & !((RegionNumber::COUNT as u64 - 1) << NUMBER_SHIFT) }
+    }
+
+    /// Returns the word for a list of claims in which the region has this number.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_region(self, RegionNumber(number): RegionNumber) -> u64 {
+        self.word | number
+    }
+
     /// Returns the address of the claim.
     #[inline]
     #[must_use]
     pub fn address(self) -> u64 {
-        self.region.0 << REGION_BITS | self.cut(0, SIZES_SHIFT) << ALIGNMENT_BITS
+        self.region.0 << REGION_BITS | self.within() as u64
+    }
+
+    /// Returns the address within its region.
+    #[inline(always)]
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "a region has less bytes than an address")]
+    pub fn within(self) -> usize {
+        (self.cut(0, NUMBER_SHIFT) << ALIGNMENT_BITS) as usize
     }
 
     /// Returns the packed sizes, for [`unpack_sizes`].
@@ -136,7 +202,7 @@ impl ShortClaim {
     /// Returns the number of the claimant.
     #[inline]
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "it has twelve bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "it has eleven bits")]
     pub fn claimant(self) -> u32 {
         self.cut(CLAIMANT_SHIFT, CLAIMANT_BITS) as u32
     }
@@ -179,9 +245,9 @@ mod tests {
     fn what_fits_is_packed_and_unpacked() {
         let known = |requested, usable| ExpectedSizes { requested: Some(requested), usable };
         let unknown = |usable| ExpectedSizes { requested: None, usable };
-        let fitting =
-            [known(1, 24), known(24, 24), known((1 << 15) - 1, (1 << 15) + 125), unknown(9)];
-        let others = [known(25, 24), known(1 << 15, 1 << 15), known(8, 135), unknown(1 << 15)];
+        let most = (1 << REQUESTED_BITS) - 1;
+        let fitting = [known(1, 24), known(24, 24), known(most, most + 126), unknown(9)];
+        let others = [known(25, 24), known(most + 1, most + 1), known(8, 135), unknown(most + 1)];
         for (address, is_aligned) in [
             (0x10, true),
             (0x7fff_ffff_fff8, true),
@@ -197,17 +263,26 @@ mod tests {
                     let Some(short) = short else { continue };
                     assert_eq!((short.address(), short.claimant()), (address as u64, number));
                     assert_eq!(unpack_sizes(usize::try_from(short.sizes()).unwrap()), sizes);
-                    assert_eq!(short.word >> 63, 0);
-                    if let Some(requested) = sizes.requested {
-                        let small = ShortClaim::of_small(address, requested, sizes.usable, bits);
-                        assert_eq!(small.word, short.word);
+                    for index in [0, 1, RegionNumber::COUNT - 1] {
+                        let word = short.in_region(RegionNumber::of(index).expect("it fits"));
+                        assert_eq!((word >> 63, RegionNumber::index_of(word)), (0, index));
+                        assert_eq!(ShortClaim::of_word(word, short.region).word, short.word);
                     }
+                    let same = match sizes.requested {
+                        Some(requested) => {
+                            ShortClaim::of_small(address, requested, sizes.usable, bits)
+                        }
+                        None => ShortClaim::of_found(address, sizes.usable, bits).expect("it fits"),
+                    };
+                    assert_eq!(same.word, short.word);
                 }
                 for sizes in others {
                     assert!(ShortClaim::new(address, sizes, bits).is_none(), "{sizes:?}");
                 }
+                assert!(ShortClaim::of_found(address, most + 1, bits).is_none());
             }
         }
         assert_eq!(ClaimantBits::of(1 << CLAIMANT_BITS), None);
+        assert_eq!(RegionNumber::of(RegionNumber::COUNT), None);
     }
 }

@@ -52,7 +52,9 @@ impl SizeClasses {
         for (units, usable) in usable.iter_mut().enumerate().skip(1) {
             let mut sizes = (units - 1) * UNIT + 1..=units * UNIT;
             let of_largest = class(units * UNIT);
-            if sizes.all(|size| class(size) == of_largest) {
+            let is_narrow =
+                |size| class(size).is_some_and(|usable| usable - size < usize::from(WIDEST));
+            if sizes.all(|size| class(size) == of_largest && is_narrow(size)) {
                 *usable = of_largest.and_then(|bytes| u16::try_from(bytes).ok()).unwrap_or(0);
             }
         }
@@ -66,7 +68,7 @@ impl SizeClasses {
     }
 
     /// Returns the usable bytes of a block of `size` requested bytes, without a large alignment, if
-    /// they follow from these.
+    /// they follow from these: less than 4 KiB, with a slop that fits into seven bits.
     #[inline(always)]
     pub(crate) fn usable(&self, size: usize) -> Option<usize> {
         let usable = *self.usable.get(size.div_ceil(UNIT))?;

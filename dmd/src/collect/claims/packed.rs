@@ -5,12 +5,12 @@
 //! the caches: the values that are measured would have to leave them otherwise.
 //!
 //! ```text
-//! a short claim  bits 0-62    the claim (`ShortClaim` of memreport)
+//! a short claim  bits 0-62    the claim (`ShortClaim` of memreport), with the number of its region
 //!                bit 63       0
-//! a region       bits 0-61    the upper half of the addresses of the short claims that follow
-//!                bits 62-63   3
 //! a long claim   bits 62-63   2, followed by the two words of the claim
 //! ```
+//!
+//! The first regions of 4 GiB get a number; all claims of others are long.
 //!
 //! Whether a short claim is right is not known yet: the pass over all blocks compares it with the
 //! block at its address.
@@ -18,7 +18,7 @@
 use std::array::from_fn;
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{ClaimBatch, Region, ShortClaim};
+use memreport::__private::{ClaimBatch, Region, RegionNumber, ShortClaim};
 
 use super::claimants::ClaimantId;
 use super::words::{self, ClaimWords};
@@ -29,7 +29,6 @@ use crate::mem::sys;
 const FORM_SHIFT: u32 = 62;
 
 const LONG: u64 = 2;
-const REGION: u64 = 3;
 
 /// The most words whose pages are made resident before a reporter runs: it may hold a lock of the
 /// program meanwhile.
@@ -41,16 +40,25 @@ pub(crate) struct PackedClaims {
     /// The newest words. Invariant: a claim is in one batch.
     batch: ClaimBatch,
     words: RefCell<PageList<u64>>,
+    regions: Cell<Regions>,
     /// The number of claims that were lost because memory was short.
     lost: Cell<usize>,
 }
+
+/// The regions that have a number, by it; `Region::NONE` behind the last one.
+type Regions = [Region; RegionNumber::COUNT];
 
 impl PackedClaims {
     /// Creates a list with room for so many short claims.
     pub(crate) fn with_room(claims: usize) -> Self {
         let mut words = PageList::with_capacity(claims);
         words.touch(claims.min(MAX_TOUCHED));
-        PackedClaims { batch: ClaimBatch::new(), words: RefCell::new(words), lost: Cell::new(0) }
+        PackedClaims {
+            batch: ClaimBatch::new(),
+            words: RefCell::new(words),
+            regions: Cell::new([Region::NONE; RegionNumber::COUNT]),
+            lost: Cell::new(0),
+        }
     }
 
     /// Returns the batch, for claims that need no call.
@@ -59,7 +67,21 @@ impl PackedClaims {
         &self.batch
     }
 
-    /// Returns at most `claims` free places of the batch, for claims in its region.
+    /// Returns the number of a region, which it gets if it has none; `None` if there are too many.
+    pub(crate) fn number_of(&self, region: Region) -> Option<RegionNumber> {
+        let mut regions = self.regions.get();
+        let index = regions.iter().position(|known| *known == region || *known == Region::NONE)?;
+        regions[index] = region;
+        self.regions.set(regions);
+        RegionNumber::of(index)
+    }
+
+    /// Returns the regions that have a number, by it.
+    pub(crate) fn regions(&self) -> Regions {
+        self.regions.get()
+    }
+
+    /// Returns at most `claims` free places of the batch.
     #[inline(always)]
     pub(crate) fn free_places(&self, claims: usize) -> &[Cell<u64>] {
         self.make_room(claims.min(ClaimBatch::WORDS));
@@ -67,15 +89,11 @@ impl PackedClaims {
         free.get(..claims).unwrap_or(free)
     }
 
-    /// Adds a claim. If memory is short, it may be lost, and is counted.
-    pub(crate) fn push(&self, short: ShortClaim) {
-        self.make_room(2);
-        // Also if the batch was lost.
-        if short.region != self.batch.region() {
-            self.push_word(REGION << FORM_SHIFT | short.region.0);
-            self.batch.set_region(short.region);
-        }
-        self.push_word(short.word);
+    /// Adds a short claim, with the number of its region. If memory is short, it may be lost, and is
+    /// counted.
+    pub(crate) fn push(&self, word: u64) {
+        self.make_room(1);
+        self.push_word(word);
     }
 
     /// Adds a claim that does not fit into one word. If memory is short, it may be lost, and is
@@ -107,8 +125,6 @@ impl PackedClaims {
         self.batch.clear();
         if !self.words.borrow_mut().push_all_past_caches(batch) {
             self.count_lost(batch);
-            // The words of a region may be among them.
-            self.batch.set_region(Region::NONE);
         }
     }
 
@@ -116,7 +132,8 @@ impl PackedClaims {
     fn count_lost(&self, batch: &[Cell<u64>]) {
         let words: [u64; ClaimBatch::WORDS] =
             from_fn(|index| batch.get(index).map_or(0, Cell::get));
-        let claims = Unpacked::of(words.get(..batch.len()).unwrap_or(&[]));
+        let words = words.get(..batch.len()).unwrap_or(&[]);
+        let claims = Unpacked { words: words.iter(), regions: self.regions() };
         self.lost.set(self.lost.get() + claims.count());
     }
 
@@ -129,25 +146,28 @@ impl PackedClaims {
     pub(crate) fn truncate(&self, position: usize) {
         self.flush();
         self.words.borrow_mut().truncate(position);
-        self.batch.set_region(Region::NONE);
     }
 
     /// Returns the packed claims, and the number of those that were lost because memory was short.
     pub(crate) fn into_words(self) -> (PackedWords, usize) {
         self.flush();
         sys::end_writes_past_caches();
-        (PackedWords(self.words.into_inner()), self.lost.get())
+        let (words, regions) = (self.words.into_inner(), self.regions.get());
+        (PackedWords { words, regions }, self.lost.get())
     }
 }
 
 /// The words of packed claims.
 #[derive(Debug)]
-pub(crate) struct PackedWords(PageList<u64>);
+pub(crate) struct PackedWords {
+    words: PageList<u64>,
+    regions: Regions,
+}
 
 impl PackedWords {
     /// Unpacks the claims in their order.
     pub(crate) fn iter(&self) -> Unpacked<'_> {
-        Unpacked::of(self.0.as_slice())
+        Unpacked { words: self.words.as_slice().iter(), regions: self.regions }
     }
 }
 
@@ -155,7 +175,7 @@ impl PackedWords {
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacked<'p> {
     words: std::slice::Iter<'p, u64>,
-    region: Region,
+    regions: Regions,
 }
 
 impl Iterator for Unpacked<'_> {
@@ -163,28 +183,20 @@ impl Iterator for Unpacked<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<ClaimWords> {
-        loop {
-            let word = *self.words.next()?;
-            match word >> FORM_SHIFT {
-                REGION => self.region = Region(word & !(REGION << FORM_SHIFT)),
-                LONG => return Some([*self.words.next()?, *self.words.next()?]),
-                _ => return Some(self.unpack(word)),
-            }
+        let word = *self.words.next()?;
+        if word >> FORM_SHIFT == LONG {
+            return Some([*self.words.next()?, *self.words.next()?]);
         }
+        let short = short_claim(&self.regions, word);
+        let claimant = ClaimantId(short.claimant());
+        Some([short.address(), words::second_word(short.sizes(), claimant, words::EXPECTED)])
     }
 }
 
-impl<'p> Unpacked<'p> {
-    fn of(words: &'p [u64]) -> Self {
-        Unpacked { words: words.iter(), region: Region::NONE }
-    }
-
-    #[inline]
-    fn unpack(&self, word: u64) -> ClaimWords {
-        let short = ShortClaim { region: self.region, word };
-        let claimant = ClaimantId(short.claimant());
-        [short.address(), words::second_word(short.sizes(), claimant, words::EXPECTED)]
-    }
+/// Returns the short claim of a word.
+#[inline]
+pub(crate) fn short_claim(regions: &Regions, word: u64) -> ShortClaim {
+    ShortClaim::of_word(word, regions[RegionNumber::index_of(word)])
 }
 
 #[cfg(test)]
@@ -194,17 +206,21 @@ mod tests {
     use super::*;
     use crate::mem::sys::shortage;
 
+    /// Adds a short claim.
+    fn push(packed: &PackedClaims, short: ShortClaim) {
+        packed.push(short.in_region(packed.number_of(short.region).expect("there are few")));
+    }
+
     #[test]
     fn packing_and_unpacking_round_trips() {
         let addresses = [0x10, 0x7fff_ffff_fff8, 0x7fff_0000_0000, 0x18, 0x1c, usize::MAX, 0x20];
-        let claimants = [0, 1, (1 << 12) - 1, 1 << 12].map(ClaimantId);
+        let claimants = [0, 1, (1 << 11) - 1, 1 << 11].map(ClaimantId);
         let packed = PackedClaims::with_room(0);
         let (mut expected, mut shorts) = (Vec::new(), 0);
         let known = |requested, usable| ExpectedSizes { requested: Some(requested), usable };
         let unknown = |usable| ExpectedSizes { requested: None, usable };
-        let sizes =
-            [known(1, 24), known(24, 24), known((1 << 15) - 1, (1 << 15) + 125), unknown(9)];
-        let others = [known(25, 24), known(1 << 15, 1 << 15), known(8, 135), unknown(1 << 15)];
+        let sizes = [known(1, 24), known(24, 24), known(4095, 4095 + 126), unknown(9)];
+        let others = [known(25, 24), known(4096, 4096), known(8, 135), unknown(4096)];
         for address in addresses {
             for sizes in sizes.into_iter().chain(others) {
                 for claimant in claimants {
@@ -212,7 +228,7 @@ mod tests {
                     let short = bits.and_then(|bits| ShortClaim::new(address, sizes, bits));
                     expected.push(if let Some(short) = short {
                         shorts += 1;
-                        packed.push(short);
+                        push(&packed, short);
                         let packed_sizes = pack_sizes(sizes).expect("they fit");
                         let second = words::second_word(packed_sizes, claimant, words::EXPECTED);
                         [address as u64, second]
@@ -232,16 +248,21 @@ mod tests {
     }
 
     #[test]
-    fn after_a_roll_back_a_region_is_written_again() {
+    fn regions_keep_their_number_after_a_roll_back() {
         let sizes = ExpectedSizes { requested: Some(8), usable: 8 };
         let short = |address| ShortClaim::new(address, sizes, ClaimantBits::ZERO).unwrap();
         let packed = PackedClaims::with_room(0);
-        packed.push(short(0x1_0000_0000));
+        push(&packed, short(0x1_0000_0000));
         let position = packed.position();
-        packed.push(short(0x2_0000_0000));
+        push(&packed, short(0x2_0000_0000));
         packed.truncate(position);
-        packed.push(short(0x2_0000_0010));
-        packed.push(short(0x1_0000_0020));
+        push(&packed, short(0x2_0000_0010));
+        push(&packed, short(0x1_0000_0020));
+        for region in 3..=RegionNumber::COUNT as u64 {
+            assert!(packed.number_of(Region(region)).is_some());
+        }
+        assert_eq!(packed.number_of(Region(100)), None);
+        assert!(packed.number_of(Region(2)).is_some());
         let addresses: Vec<_> = packed.into_words().0.iter().map(|claim| claim[0]).collect();
         assert_eq!(addresses, [0x1_0000_0000, 0x2_0000_0010, 0x1_0000_0020]);
     }
@@ -251,9 +272,9 @@ mod tests {
         let packed = PackedClaims::with_room(0);
         let sizes = ExpectedSizes { requested: Some(8), usable: 8 };
         let short = |at: usize| ShortClaim::new(0x7_0000_0000 + 8 * at, sizes, ClaimantBits::ZERO);
-        let push = |at: usize| packed.push(short(at).expect("it is short"));
-        shortage::run(|| (0..200).for_each(push));
-        (200..300).for_each(push);
+        let add = |at: usize| push(&packed, short(at).expect("it is short"));
+        shortage::run(|| (0..200).for_each(add));
+        (200..300).for_each(add);
         let (words, lost) = packed.into_words();
         let addresses: Vec<_> = words.iter().map(|claim| claim[0]).collect();
         let first = 300 - addresses.len();

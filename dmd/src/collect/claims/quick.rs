@@ -4,23 +4,21 @@
 use std::cell::Cell;
 
 use memreport::__private::{
-    Claimant, ClaimantBits, CountedBlocks, ExpectedBlock, ExpectedBlocks, Region, ShortClaim,
+    Claimant, ClaimantBits, CountedBlocks, ExpectedBlock, ExpectedBlocks, Region, RegionNumber,
+    ShortClaim,
 };
 
 use super::ClaimBuffer;
 use super::claimants;
-use super::starts::{Starts, UNIT};
+use super::starts::{Codes, Starts, UNIT};
 use crate::mem::sys;
 
-/// The codes of a region whose starts are multiples of 16.
-type Codes = [u8; Region::BYTES / UNIT];
-
-/// The blocks of one region, and how far they are claimed.
+/// Blocks of one region, and how far they are claimed.
 struct Run<'s> {
+    region: Region,
+    number: RegionNumber,
     /// The codes of the region; `None` if nothing is known so.
     codes: Option<&'s Codes>,
-    /// The first address of the region.
-    first: usize,
     /// To be added to a code's units, for usable bytes. Sums wrap around.
     rest: usize,
     reporter: u32,
@@ -30,18 +28,26 @@ struct Run<'s> {
 }
 
 impl<'s> Run<'s> {
+    /// Creates a run of no region.
     #[inline]
-    fn new(starts: &'s Starts, region: Region, reporter: u32) -> Self {
-        let found = starts.of(region);
-        let codes = found.and_then(|found| <&Codes>::try_from(found.known.codes).ok());
+    fn new(reporter: u32) -> Self {
         Run {
-            codes,
-            first: region.first(),
-            rest: found.map_or(0, |found| found.known.sizes.rest.wrapping_sub(UNIT)),
+            region: Region::NONE,
+            number: RegionNumber::ZERO,
+            codes: None,
+            rest: 0,
             reporter,
             claimant: (usize::MAX, ClaimantBits::ZERO),
             counted: CountedBlocks::default(),
         }
+    }
+
+    /// Goes on in another region.
+    fn enter(&mut self, region: Region, number: RegionNumber, starts: &'s Starts) {
+        let found = starts.of(region);
+        (self.region, self.number) = (region, number);
+        self.codes = found.and_then(|found| <&Codes>::try_from(found.known.codes).ok());
+        self.rest = found.map_or(0, |found| found.known.sizes.rest.wrapping_sub(UNIT));
     }
 }
 
@@ -57,16 +63,22 @@ impl ClaimBuffer {
         counted: &mut CountedBlocks,
     ) -> usize {
         let places = self.packed.free_places(blocks.len());
-        let region = self.packed.batch().region();
-        let mut run = Run::new(&self.starts, region, reporter);
+        let mut run = Run::new(reporter);
         let mut done = 0;
-        loop {
-            done += self.claim_from_copy(&mut run, expected, &blocks[done..], &places[done..]);
-            let (Some(block), Some(place)) = (blocks.get(done), places.get(done)) else { break };
-            let Some((claim, usable)) = self.short_claim(region, expected, block, reporter) else {
-                break;
-            };
-            place.set(claim.word);
+        while let (Some(block), Some(place)) = (blocks.get(done), places.get(done)) {
+            let region = Region::of(start_of(block));
+            if region != run.region {
+                let Some(number) = self.number_of(region) else { break };
+                run.enter(region, number, &self.starts);
+            }
+            let claimed =
+                self.claim_from_copy(&mut run, expected, &blocks[done..], &places[done..]);
+            done += claimed;
+            if claimed > 0 {
+                continue;
+            }
+            let Some((claim, usable)) = self.short_claim(expected, block, reporter) else { break };
+            place.set(claim.in_region(run.number));
             run.counted += CountedBlocks { blocks: 1, bytes: usable };
             done += 1;
         }
@@ -88,6 +100,7 @@ impl ClaimBuffer {
     ) -> usize {
         let Some(codes) = run.codes else { return 0 };
         let recent = self.claimants.recent();
+        let (first, number) = (run.region.first(), run.number);
         let (mut field, mut bits) = run.claimant;
         let (mut done, mut bytes) = (0, 0);
         for (block, place) in blocks.iter().zip(places) {
@@ -97,9 +110,9 @@ impl ClaimBuffer {
                 let Some(found) = recent.bits(claimant) else { break };
                 (field, bits) = (claimants::address(claimant.field), found);
             }
-            let start = sys::untagged(block.start.get().addr());
+            let start = start_of(block);
             // Of an address outside, or of no multiple, the highest bits are set then.
-            let index = start.wrapping_sub(run.first).rotate_right(UNIT.trailing_zeros());
+            let index = start.wrapping_sub(first).rotate_right(UNIT.trailing_zeros());
             let Some(code) = codes.get(index) else { break };
             let (claim, usable) = if let Some(sizes) = block.known() {
                 let Some(claim) = ShortClaim::new(start, sizes, bits) else { break };
@@ -109,7 +122,7 @@ impl ClaimBuffer {
                 let Some(usable) = expected.quick_answer(block, (*code, usable)) else { break };
                 (ShortClaim::of_small(start, block.size.get(), usable, bits), usable)
             };
-            place.set(claim.word);
+            place.set(claim.in_region(number));
             (done, bytes) = (done + 1, bytes + usable);
         }
         run.claimant = (field, bits);
@@ -121,21 +134,23 @@ impl ClaimBuffer {
     /// usable bytes; `None` if it needs the slow way.
     fn short_claim(
         &self,
-        region: Region,
         expected: &ExpectedBlocks<'_>,
         block: &ExpectedBlock,
         reporter: u32,
     ) -> Option<(ShortClaim, usize)> {
-        let start = sys::untagged(block.start.get().addr());
-        if Region::of(start) != region {
-            return None;
-        }
+        let start = start_of(block);
         let sizes = match block.known() {
             Some(sizes) => sizes,
-            None => self.sizes_at(start, self.starts.of(region), expected, block)?,
+            None => self.sizes_at(start, self.starts.of(Region::of(start)), expected, block)?,
         };
         let claimant = Claimant { reporter, field: block.field.get() };
         let bits = self.claimants.id(claimant).and_then(|id| ClaimantBits::of(id.0))?;
         Some((ShortClaim::new(start, sizes, bits)?, sizes.usable))
     }
+}
+
+/// Returns the address of an expected block.
+#[inline(always)]
+fn start_of(block: &ExpectedBlock) -> usize {
+    sys::untagged(block.start.get().addr())
 }

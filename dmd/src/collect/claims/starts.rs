@@ -18,6 +18,9 @@ const MAX_REGIONS: usize = 64;
 /// The unit of usable sizes.
 pub(super) const UNIT: usize = 16;
 
+/// The codes of a region whose starts are multiples of 16.
+pub(super) type Codes = [u8; Region::BYTES / UNIT];
+
 /// The bytes of a page, as a power of two: more than those of all blocks whose size has a code.
 const PAGE_BITS: u32 = 12;
 
@@ -186,7 +189,7 @@ impl Starts {
     }
 
     /// Returns the blocks of one region after the other; `None` after the last one.
-    pub(crate) fn known(&self, index: usize) -> Option<RegionBlocks<'_>> {
+    pub(crate) fn nth(&self, index: usize) -> Option<RegionBlocks<'_>> {
         let found = self.regions.get(index)?.as_ref()?;
         Some(found.known(self.sizes))
     }

@@ -30,8 +30,10 @@ pub(crate) struct Collection<'c> {
     pub(super) usable_size: UsableSizeFn,
     /// The same query, if blocks whose layouts are known are only counted.
     pub(super) queries_own_blocks: Option<UsableSizeFn>,
-    /// True if claims do not wait: the table has gaps, and the query reports the sizes of blocks
-    /// whose layouts are known.
+    /// True in a collection whose table has gaps.
+    pub(super) has_gaps: bool,
+    /// True if claims do not wait: size classes tell most sizes, or the table has gaps, and the
+    /// query reports the sizes of blocks whose layouts are known.
     pub(super) claims_at_once: bool,
     /// True if the sizes of most own blocks can be read from the words before them.
     pub(super) has_size_words: bool,
@@ -71,18 +73,21 @@ impl<'c> Collection<'c> {
             SizeSource::Table(tracker) => recorder.is_some() && !tracker.tracks_every_block(),
             _ => false,
         };
+        let classes = match sizes {
+            SizeSource::Allocator(_) | SizeSource::Table(_) => size_classes(),
+            SizeSource::Layout | SizeSource::Function(_) => &SizeClasses::NONE,
+        };
+        let quick_claims = recorder.and_then(Recorder::quick_claims);
         Collection {
             sizes,
             recorder,
             usable_size,
             queries_own_blocks,
-            claims_at_once: has_gaps,
+            has_gaps,
+            claims_at_once: has_gaps || quick_claims.is_some() && classes.tell_sizes(),
             has_size_words: has_gaps && has_size_words(),
-            quick_claims: recorder.and_then(Recorder::quick_claims),
-            classes: match sizes {
-                SizeSource::Allocator(_) | SizeSource::Table(_) => size_classes(),
-                SizeSource::Layout | SizeSource::Function(_) => &SizeClasses::NONE,
-            },
+            quick_claims,
+            classes,
             reads_headers: reads_headers(sizes, recorder.is_some()),
             known_blocks: recorder.and_then(KnownBlocks::of),
             recent_fields: recorder.and_then(Recorder::recent_fields),

@@ -262,7 +262,7 @@ mod tests {
             true
         }
 
-        fn known_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
+        fn nth_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
             let sizes = SizeCodes { align_bits: 4, rest: 0 };
             let codes = self.codes.get_or_init(|| {
                 let mut codes = vec![SizeCodes::NO_BLOCK; 0x3000 / 16];

@@ -19,7 +19,7 @@ use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
 use core::ptr::{null, without_provenance};
 
-use super::Ops;
+use super::{Collection, Ops};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::claim::{
     AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place, Wrong,
@@ -118,19 +118,42 @@ impl Ops<'_> {
     // Not inlined, and without a call but at the end: it saves no registers.
     #[inline(never)]
     unsafe fn claim_queried(&self, start: *const u8, size: usize, query: Otherwise) {
-        let usable = if self.collection.has_size_words {
+        if self.collection.has_size_words {
             // SAFETY: the caller's contract, and sizes are in the words before blocks.
-            unsafe { size_by_word(start) }
+            if let Some(usable) = unsafe { size_by_word(start) } {
+                return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
+            }
         } else if query.is_usual() {
-            self.collection.classes.usable(size)
-        } else {
-            None
-        };
-        if let Some(usable) = usable {
-            return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
+            if let Some(usable) = self.collection.classes.usable(size) {
+                return self.claim_small(start, size, usable);
+            }
         }
-        // SAFETY: the caller's contract.
-        unsafe { self.claim_by_call(start, size, query) }
+        if self.collection.has_gaps {
+            // SAFETY: the caller's contract.
+            unsafe { self.claim_by_call(start, size, query) }
+        } else {
+            self.claim_unless_wrong(start, size, query);
+        }
+    }
+
+    /// Claims a block that has these usable bytes by its size class. Unless the table has gaps, the
+    /// recorder checks later that there is such a block.
+    #[inline(always)]
+    fn claim_small(&self, start: *const u8, size: usize, usable: usize) {
+        if let Some(quick) = &self.collection.quick_claims {
+            if quick.push_small(start.addr(), (size, usable), self.claimant()) {
+                return self.count(usable);
+            }
+        }
+        self.claim_known_slowly(start, size, usable);
+    }
+
+    /// Claims a block if the recorder knows it, with the size that the allocator then reports.
+    #[inline(never)]
+    fn claim_unless_wrong(&self, start: *const u8, size: usize, query: Otherwise) {
+        let block = ExpectedBlock::new(start, size);
+        block.otherwise.set(query);
+        self.claim_at_once(&block);
     }
 
     /// Claims a block whose size takes a call.
@@ -162,8 +185,11 @@ impl Ops<'_> {
     #[inline(never)]
     fn claim_known_slowly(&self, start: *const u8, requested: usize, usable: usize) {
         let block = ExpectedBlock::new(start, requested);
-        block.usable.set(usable);
-        block.otherwise.set(Otherwise::Known);
+        // Without requested bytes, the recorder knows the block already.
+        if self.collection.has_gaps || requested == ExpectedBlock::NO_SIZE {
+            block.usable.set(usable);
+            block.otherwise.set(Otherwise::Known);
+        }
         self.claim_at_once(&block);
     }
 
@@ -174,22 +200,39 @@ impl Ops<'_> {
         self.look_up_blocks(core::slice::from_ref(block), &[]);
     }
 
+    /// Adds a block as [`expect_block`](Self::expect_block) does, whose usable bytes are those of
+    /// its size class.
+    #[cfg(feature = "bytes")]
+    #[inline(always)]
+    pub(super) fn expect_small_block(
+        &self,
+        pending: &Pending,
+        start: *const u8,
+        size: usize,
+        usable: usize,
+    ) {
+        if self.collection.claims_at_once {
+            self.claim_small(start, size, usable);
+        } else {
+            self.expect_block(pending, start, size);
+        }
+    }
+
     /// Adds a block as [`expect_block`](Self::expect_block) does, which nobody has looked for in
-    /// the table yet. Where the table has gaps, its usable bytes are those of its size class; if
-    /// there is none, its bytes are computed unless it was there when the collection began.
+    /// the table yet. Where the table has gaps, its bytes are computed if it was not there when the
+    /// collection began.
     #[cfg(feature = "bytes")]
     pub(super) fn expect_supposed_block(&self, pending: &Pending, start: *const u8, size: usize) {
         if self.collection.claims_at_once {
-            if let Some(usable) = self.collection.classes.usable(size) {
-                return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
-            }
             match self.collection.known_blocks.as_ref().map(|known| known.at(start.addr())) {
                 Some(AtBegin::Usable(usable)) => {
                     let requested = Some(size);
                     return self.claim_known(start, ExpectedSizes { requested, usable });
                 }
-                Some(AtBegin::NoBlock) => return self.count_computed(size),
-                Some(AtBegin::Unknown) | None => {}
+                Some(AtBegin::NoBlock) if self.collection.has_gaps => {
+                    return self.count_computed(size);
+                }
+                Some(AtBegin::NoBlock | AtBegin::Unknown) | None => {}
             }
         }
         self.expect_block(pending, start, size);
@@ -198,10 +241,15 @@ impl Ops<'_> {
     /// Adds a block of unknown layout that was there when the collection began, as the recorder
     /// knows, with its usable bytes.
     pub(super) fn expect_found_block(&self, pending: &Pending, start: usize, usable: usize) {
-        let start = without_provenance(start);
         if self.collection.claims_at_once {
-            return self.claim_known(start, ExpectedSizes { requested: None, usable });
+            let quick = self.collection.quick_claims.as_ref();
+            if quick.is_some_and(|quick| quick.push_found(start, usable, self.claimant())) {
+                return self.count(usable);
+            }
+            let start = without_provenance(start);
+            return self.claim_known_slowly(start, ExpectedBlock::NO_SIZE, usable);
         }
+        let start = without_provenance(start);
         pending.blocks[pending.next.get() % RING].usable.set(usable);
         self.expect(pending, start, ExpectedBlock::NO_SIZE, Otherwise::Known);
     }
@@ -250,6 +298,19 @@ impl Ops<'_> {
             self.look_up_blocks(&[], newest);
         } else {
             self.look_up_blocks(&blocks[next..][..BATCH], newest);
+        }
+    }
+
+    /// Looks up all pending blocks, and has all claims checked: their blocks may be freed next.
+    #[inline]
+    pub(super) fn end_claims(&self) {
+        self.look_up_pending();
+        if let Collection { recorder: Some(recorder), quick_claims: Some(quick), .. } =
+            self.collection
+        {
+            if !quick.batch.unchecked().is_empty() {
+                recorder.check_quick_claims();
+            }
         }
     }
 

@@ -113,7 +113,7 @@ impl Ops<'_> {
         let of_counts = match blocks.at(counts) {
             AtBegin::Usable(usable) => usable,
             // Owners from before tracking: the memory may be so too.
-            AtBegin::NoBlock if self.collection.claims_at_once => {
+            AtBegin::NoBlock if self.collection.has_gaps => {
                 return self.memory_around_begin(pending, blocks, memory);
             }
             AtBegin::NoBlock | AtBegin::Unknown => return false,
@@ -129,7 +129,7 @@ impl Ops<'_> {
             AtBegin::Usable(usable) if memory.address - start + memory.bytes <= usable => {
                 Some(usable)
             }
-            AtBegin::NoBlock if self.collection.claims_at_once => None,
+            AtBegin::NoBlock if self.collection.has_gaps => None,
             AtBegin::Usable(_) | AtBegin::NoBlock | AtBegin::Unknown => return false,
         };
         self.expect_shared(pending, (counts, of_counts), memory.owners);
@@ -217,23 +217,29 @@ impl Ops<'_> {
     /// `size` bytes. Its usable bytes are those of its size class, where the allocator has them. If
     /// not, they are computed if a tracker with gaps does not have the block. Returns `false`, and
     /// adds nothing, if there is neither a class nor a tracker.
+    #[inline]
     pub(crate) fn whole_block(&self, start: *const u8, size: usize) -> bool {
-        let tracker = match self.collection.sizes {
-            SizeSource::Table(tracker) => Some(tracker),
-            _ => None,
+        let Some(usable) = self.collection.classes.usable(size) else {
+            return self.whole_block_by_table(start, size);
         };
-        let class = self.collection.classes.usable(size);
-        if tracker.is_none() && class.is_none() {
-            return false;
+        if self.share_of(start.addr(), 1).block {
+            match self.pending {
+                Some(pending) => self.expect_small_block(pending, start, size, usable),
+                None => self.count(usable),
+            }
         }
-        if !self.share_of(start.addr(), 1).block {
-            return true;
-        }
-        match (self.pending, tracker, class) {
-            (Some(pending), ..) => self.expect_supposed_block(pending, start, size),
-            (None, _, Some(usable)) => self.count(usable),
-            (None, Some(tracker), None) => self.look_up_supposed(tracker, start.addr(), size),
-            (None, None, None) => {}
+        true
+    }
+
+    /// Adds a block as [`whole_block`](Self::whole_block) does, by the tracker.
+    #[inline(never)]
+    fn whole_block_by_table(&self, start: *const u8, size: usize) -> bool {
+        let SizeSource::Table(tracker) = self.collection.sizes else { return false };
+        if self.share_of(start.addr(), 1).block {
+            match self.pending {
+                Some(pending) => self.expect_supposed_block(pending, start, size),
+                None => self.look_up_supposed(tracker, start.addr(), size),
+            }
         }
         true
     }

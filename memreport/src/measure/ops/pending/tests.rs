@@ -8,11 +8,11 @@ use crate::measure::measured::Measured;
 use crate::measure::ops::{Collection, measure_with};
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, CountedBlocks};
-use crate::tracker::claim_batch::ClaimBatch;
+use crate::tracker::claim_batch::{ClaimBatch, NumberedRegion};
 use crate::tracker::claimant::RecentClaimants;
 use crate::tracker::findings::Recording;
 use crate::tracker::recorder::{Position, Recorder};
-use crate::tracker::short_claim::{Region, ShortClaim};
+use crate::tracker::short_claim::{Region, RegionNumber, ShortClaim};
 use crate::tracker::size_classes::SizeClasses;
 
 /// A tracker of blocks with 8 bytes at each multiple of 8. The quick look-up finds the blocks
@@ -212,7 +212,7 @@ fn with_gaps_a_block_of_the_last_region_is_claimed_without_a_call() {
     let text = Box::new([0_u8; 20]);
     let region = Region::of(text.as_ptr().addr());
     let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
-    batch.set_region(region);
+    batch.insert_region(NumberedRegion::new(region, RegionNumber::ZERO, None));
     claimants.insert(Claimant { reporter: 0, field: None }, 7);
     let log = Log { quick: Some((batch, claimants)), ..Log::of(Some(4096)) };
     let measured = log.measured(|(), ops| {
@@ -224,7 +224,7 @@ fn with_gaps_a_block_of_the_last_region_is_claimed_without_a_call() {
     assert_eq!((measured.bytes, measured.blocks), (20 + 24, 2));
     let words: Vec<_> = log.quick.iter().flat_map(|(batch, _)| batch.words()).collect();
     let [word] = words[..] else { panic!("{words:?}") };
-    let short = ShortClaim { region, word: word.get() };
+    let short = ShortClaim::of_word(word.get(), region);
     assert_eq!((short.address(), short.claimant()), (text.as_ptr().addr() as u64, 7));
 }
 

@@ -1,0 +1,119 @@
+//! Checks the claims that the walk has added without a call.
+//!
+//! Where the table has every block, a claim of an address that is not in the copy is looked up: its
+//! block was allocated during the collection, or the claim is wrong. Until a borrow ends, its
+//! blocks live, so the claims are checked then, or earlier with a full batch.
+
+use std::cell::Cell;
+
+use memreport::__private::{
+    Claim, ClaimBatch, Found, Place, Region, RegionBlocks, RegionNumber, ShortClaim, SizeCodes,
+    unpack_sizes,
+};
+
+use super::ClaimBuffer;
+use super::claimants::ClaimantId;
+use super::packed::short_claim;
+use super::starts::{Codes, UNIT};
+use crate::collect::tracking;
+use crate::table::BLOCKS;
+
+impl ClaimBuffer {
+    /// Checks the claims that were added since this was called last. Called before the recorder
+    /// itself adds any.
+    #[inline]
+    pub(super) fn check(&self) {
+        let batch = self.packed.batch();
+        if self.has_every_block && !batch.unchecked().is_empty() {
+            let unknown = self.first_unknown(batch.unchecked());
+            if unknown < batch.unchecked().len() {
+                return self.check_each(unknown);
+            }
+        }
+        batch.set_checked();
+    }
+
+    /// Returns the index of the first of these words whose block is not in the copy; their number
+    /// if there is none.
+    // Not inlined: its values are in registers.
+    #[inline(never)]
+    fn first_unknown(&self, words: &[Cell<u64>]) -> usize {
+        let regions = self.packed.regions();
+        let first = words.first().map_or(0, Cell::get);
+        let differences = words.iter().fold(0, |all, word| all | word.get() ^ first);
+        let unknown = if RegionNumber::index_of(differences) == 0 {
+            // Mostly all of them are of one region.
+            let Some(starts) = self.starts.of(regions[RegionNumber::index_of(first)]) else {
+                return 0;
+            };
+            match <&Codes>::try_from(starts.known.codes) {
+                Ok(codes) if are_in(codes, words) => None,
+                _ => words.iter().position(|word| !is_in(starts.known, word.get())),
+            }
+        } else {
+            let blocks = regions.map(|region| self.starts.of(region).map(|starts| starts.known));
+            let is_unknown = |word: &Cell<u64>| {
+                let blocks = blocks[RegionNumber::index_of(word.get())];
+                !blocks.is_some_and(|blocks| is_in(blocks, word.get()))
+            };
+            words.iter().position(is_unknown)
+        };
+        unknown.unwrap_or(words.len())
+    }
+
+    /// Checks the claims from the first one that is not in the copy on.
+    #[cold]
+    fn check_each(&self, first: usize) {
+        let batch = self.packed.batch();
+        let mut words = [0; ClaimBatch::WORDS];
+        let unchecked = batch.unchecked().get(first..).unwrap_or(&[]);
+        let count = unchecked.len();
+        words.iter_mut().zip(unchecked).for_each(|(copy, word)| *copy = word.get());
+        batch.remove_last(count);
+        batch.set_checked();
+        let regions = self.packed.regions();
+        for word in words.into_iter().take(count) {
+            let short = short_claim(&regions, word);
+            if self.starts.of(short.region).is_some_and(|starts| is_in(starts.known, word)) {
+                self.packed.push(word);
+            } else {
+                self.claim_unknown(short, word);
+            }
+        }
+    }
+
+    /// Claims a block that was not there when the collection began, or adds a wrong claim. Its
+    /// usable bytes are counted already.
+    fn claim_unknown(&self, short: ShortClaim, word: u64) {
+        let start = usize::try_from(short.address()).unwrap_or(usize::MAX);
+        let sizes = unpack_sizes(usize::try_from(short.sizes()).unwrap_or(usize::MAX));
+        let claimant = self.claimants.get(ClaimantId(short.claimant()));
+        let Some(requested) = sizes.requested else { return self.packed.push(word) };
+        if let Some(small) = BLOCKS.find_small(self.granule, start, requested) {
+            if self.is_old(small.packed) {
+                return self.packed.push(word);
+            }
+            return self.push_long(start, sizes.usable, claimant, 0);
+        }
+        let claim = Claim { address: start, size: Some(requested), place: Place::Start };
+        let found = tracking::look_up_start(self.granule, claim);
+        self.add_answered(claim, Found { bytes: sizes.usable, ..found }, claimant);
+    }
+}
+
+/// Returns whether blocks of a region start at the addresses of all these short claims.
+#[inline(always)]
+fn are_in(codes: &Codes, words: &[Cell<u64>]) -> bool {
+    words.iter().all(|word| {
+        let within = ShortClaim { region: Region(0), word: word.get() }.within();
+        // Of no multiple, the highest bits are set then.
+        let index = within.rotate_right(UNIT.trailing_zeros());
+        codes.get(index).is_some_and(|code| *code != SizeCodes::NO_BLOCK)
+    })
+}
+
+/// Returns whether a block starts at the address of a short claim.
+#[inline(always)]
+fn is_in(blocks: RegionBlocks<'_>, word: u64) -> bool {
+    blocks.has(ShortClaim { region: blocks.region, word }.within())
+}
