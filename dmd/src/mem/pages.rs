@@ -182,6 +182,21 @@ impl<T: Copy + Zeroed> PageList<T> {
         Self::zeros_in(length, sys::map_sparse)
     }
 
+    /// Prefers one huge page for this value and its neighbours, whose pages are not touched yet.
+    pub(crate) fn prefer_huge_page(&self, index: usize) {
+        let offset = index.saturating_mul(size_of::<T>());
+        let before = (self.pages.addr().get() + offset) % sys::HUGE_PAGE;
+        let bytes = self.capacity * size_of::<T>();
+        // It is all the list's.
+        if let Some(first) = offset.checked_sub(before)
+            && first + sys::HUGE_PAGE <= bytes
+        {
+            // SAFETY: the sum lies within the mapping.
+            let pages = unsafe { self.pages.add(first) };
+            sys::prefer_huge_pages(pages, sys::HUGE_PAGE);
+        }
+    }
+
     fn zeros_in(length: usize, map: impl Fn(usize) -> Option<NonNull<u8>>) -> Option<Self> {
         let mut list = Self::new();
         if length == 0 {

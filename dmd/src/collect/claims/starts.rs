@@ -54,6 +54,37 @@ struct RegionStarts {
     bytes: PageList<u8>,
     /// The greatest code of the blocks that start in a page, by page.
     greatest: PageList<u8>,
+    last_bytes: LastBytes,
+}
+
+/// The last bytes that were written, which decide about huge pages: claims read the copy at random,
+/// and wait for the translation of its addresses. But where blocks lie far apart, a huge page would
+/// be mostly empty.
+#[derive(Debug, Default)]
+struct LastBytes {
+    /// The last address, in pages.
+    page: usize,
+    /// The pages that were written of the huge page in which it lies.
+    pages: usize,
+}
+
+impl LastBytes {
+    /// Goes on to a byte at a higher address. Returns whether it is the first one of a huge page,
+    /// and the huge page before is dense: at least a quarter of its pages were written.
+    #[inline]
+    fn go_on(&mut self, address: usize) -> bool {
+        let page = address / sys::PAGE;
+        page != self.page && self.turn(page)
+    }
+
+    fn turn(&mut self, page: usize) -> bool {
+        const PAGES: usize = sys::HUGE_PAGE / sys::PAGE;
+        let huge_pages = page / PAGES - self.page / PAGES;
+        let is_behind_dense = huge_pages == 1 && self.pages >= PAGES / 4;
+        self.pages = if huge_pages == 0 { self.pages + 1 } else { 1 };
+        self.page = page;
+        is_behind_dense
+    }
 }
 
 /// The blocks of a region, for many questions.
@@ -109,7 +140,8 @@ impl Starts {
             let bytes = PageList::sparse_zeros(Region::BYTES >> self.sizes.align_bits);
             let greatest = PageList::sparse_zeros(Region::BYTES >> PAGE_BITS);
             let (Some(bytes), Some(greatest)) = (bytes, greatest) else { return false };
-            self.regions[index] = Some(RegionStarts { region, bytes, greatest });
+            let last_bytes = LastBytes::default();
+            self.regions[index] = Some(RegionStarts { region, bytes, greatest, last_bytes });
         }
         self.last = index;
         true
@@ -216,6 +248,10 @@ impl RegionStarts {
     /// Sets the code of a block, by its index and its page.
     #[inline]
     fn set(&mut self, index: usize, page: usize, code: u8) {
+        let address = self.bytes.as_slice().as_ptr().addr() + index;
+        if self.last_bytes.go_on(address) {
+            self.bytes.prefer_huge_page(index);
+        }
         if let Some(byte) = self.bytes.as_mut_slice().get_mut(index) {
             *byte = code;
         }
@@ -292,6 +328,25 @@ mod tests {
             assert_eq!(at(&starts, 3 * Region::BYTES), AtBegin::NoBlock);
             starts.insert(3 * Region::BYTES, 40_000);
             assert_eq!(at(&starts, 3 * Region::BYTES), AtBegin::Unknown);
+        }
+    }
+
+    #[test]
+    fn behind_a_dense_huge_page_the_next_one_is_preferred() {
+        const PAGES: usize = sys::HUGE_PAGE / sys::PAGE;
+        let mut last = LastBytes::default();
+        let first = 7 * PAGES;
+        // Pages, and whether the first byte of each begins a huge page behind a dense one.
+        let dense = (0..PAGES / 4).map(|page| (first + page, false));
+        let next = [(first + PAGES + 3, true), (first + PAGES + 4, false)];
+        let sparse = [(first + 2 * PAGES, false), (first + 3 * PAGES, false)];
+        let far = (0..PAGES).map(|page| (first + 9 * PAGES + page, false));
+        let behind = [(first + 11 * PAGES, false)];
+        let all = dense.chain(next).chain(sparse).chain(far).chain(behind);
+        for (page, expected) in all {
+            let address = page * sys::PAGE + 8;
+            assert_eq!(last.go_on(address), expected, "{page}");
+            assert!(!last.go_on(address + 8), "{page}");
         }
     }
 

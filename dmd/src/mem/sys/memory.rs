@@ -163,7 +163,7 @@ pub(crate) fn are_resident(words: &'static [AtomicU64]) -> bool {
 }
 
 /// Advises the kernel to back a mapping with huge pages. If it refuses, the pages stay small.
-fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
+pub(crate) fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
     if bytes >= HUGE_PAGE && !cfg!(miri) {
         Current::prefer_huge_pages(pages, bytes);
     }
