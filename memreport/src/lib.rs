@@ -150,7 +150,6 @@ pub use {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::impls::features::FEATURES;
-    pub use crate::measure::lookahead::fetch as prefetch;
     pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::measure::size_of::measure_recorded;
     #[cfg(all(unix, feature = "std"))]
@@ -174,6 +173,7 @@ pub mod __private {
     };
     pub use crate::tracker::claim_batch::{ClaimBatch, NumberedRegion, QuickClaims};
     pub use crate::tracker::claimant::{Claimant, RecentClaimants};
+    pub use crate::tracker::prefetch::fetch as prefetch;
     pub use crate::tracker::recorder::{FieldCache, Position, Recorder};
     pub use crate::tracker::region_blocks::{RegionBlocks, SizeCodes};
     pub use crate::tracker::short_claim::{

@@ -2,6 +2,7 @@
 //! it.
 
 pub(crate) mod words;
+pub(crate) mod prefetch;
 pub(crate) mod claim;
 pub(crate) mod size_classes;
 pub(crate) mod claimant;

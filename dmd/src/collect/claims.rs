@@ -406,7 +406,9 @@ mod tests {
 
     #[test]
     fn claims_that_the_walk_adds_itself_are_among_the_others_in_their_order() {
-        let buffer = ClaimBuffer::new(Granule::OF_32, Epoch::FIRST, 0, Starts::new(Granule::OF_32));
+        let starts = Starts::new(Granule::OF_32);
+        let mut buffer = ClaimBuffer::new(Granule::OF_32, Epoch::FIRST, 0, starts);
+        buffer.has_every_block = false;
         let claimant = Claimant { reporter: 1, field: None };
         let quick = buffer.quick_claims().expect("the walk may add claims");
         let sizes = |requested| ExpectedSizes { requested, usable: 24 };

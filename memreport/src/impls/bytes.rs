@@ -47,7 +47,7 @@ impl MallocSizeOf for Bytes {
     }
 }
 
-/// What a slice's word about its owners is.
+/// The word of a slice that leads to its owners.
 enum Owners {
     /// Null: the slice is static, and owns nothing.
     Static,

@@ -1,10 +1,10 @@
 //! Prefetches the memory of blocks whose sizes are queried soon.
 //!
 //! A prefetch is a hint. It reads nothing and accepts any address.
-#![expect(unsafe_code, reason = "fetches memory by an instruction of the processor")]
 
 use crate::measure::known_blocks::KnownBlocks;
 use crate::tracker::Tracker;
+use crate::tracker::prefetch::fetch;
 
 /// The size of a cache line in bytes. Where lines are longer, some are prefetched twice.
 pub(crate) const LINE: usize = 64;
@@ -106,38 +106,14 @@ pub(crate) fn header(start: *const u8) -> *const u8 {
     start.wrapping_sub(size_of::<[usize; 2]>())
 }
 
-/// Prefetches the cache line at this address, which may be any address.
-#[inline]
-pub fn fetch(address: *const u8) {
-    #[cfg(all(test, feature = "std"))]
-    tests::FETCHED.with_borrow_mut(|fetched| fetched.push(address.addr()));
-    #[cfg(all(not(miri), target_arch = "x86_64"))]
-    // SAFETY: a prefetch reads nothing, and does nothing for an unmapped address.
-    unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(all(not(miri), target_arch = "aarch64"))]
-    // SAFETY: a prefetch, as on the other processor.
-    unsafe {
-        core::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(readonly, nostack, preserves_flags));
-    }
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    let _ = address;
-}
-
 #[cfg(all(test, feature = "std"))]
 mod tests {
-    use std::cell::RefCell;
     use std::rc::Rc;
     use std::sync::Arc;
 
     use super::*;
     use crate::MallocSizeOf;
-
-    std::thread_local! {
-        /// The addresses that this thread has prefetched.
-        pub(super) static FETCHED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    }
+    use crate::tracker::prefetch::FETCHED;
 
     /// Prefetches for visits to contents, not for size queries.
     const CONTENTS: Lookahead<'_> = Lookahead {

@@ -5,9 +5,9 @@ use core::ptr::without_provenance;
 
 use super::claim::ExpectedSizes;
 use super::claimant::{Claimant, RecentClaimants};
+use super::prefetch::fetch;
 use super::region_blocks::RegionBlocks;
 use super::short_claim::{Region, RegionNumber, ShortClaim};
-use crate::measure::lookahead::fetch;
 
 /// The parts of a recorder that the walk may write, to add claims.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +37,8 @@ impl QuickClaims<'_> {
         self.claimants.bits(claimant).and_then(pack).is_some_and(|short| self.batch.add(short))
     }
 
-    /// Adds a claim as [`push`](Self::push) does, of less than 4 KiB with at most 126 bytes of slop,
-    /// and prefetches for the check of it.
+    /// Adds a claim as [`push`](Self::push) does, of less than 4 KiB with at most 126 bytes of
+    /// slop, and prefetches for the check of it.
     #[inline(always)]
     #[must_use]
     pub fn push_small(

@@ -95,7 +95,6 @@ impl RegionNumber {
     /// Returns the index of the region of a claim.
     #[inline(always)]
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "it has four bits")]
     pub fn index_of(word: u64) -> usize {
         (word >> NUMBER_SHIFT) as usize & (Self::COUNT - 1)
     }

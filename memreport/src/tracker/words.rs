@@ -147,6 +147,7 @@ pub unsafe fn read(address: usize) -> usize {
 ///
 /// The sum is aligned for a word, and one may be read there.
 #[cfg(not(all(not(miri), target_pointer_width = "64", target_arch = "x86_64")))]
+#[cfg(feature = "std")]
 #[cfg_attr(target_vendor = "apple", expect(dead_code, reason = "its allocator answers"))]
 #[inline]
 #[must_use]

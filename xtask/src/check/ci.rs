@@ -169,6 +169,7 @@ pub(crate) fn beside_tests(out: &mut dyn Write) -> Result<bool, Failure> {
     let mut times = Times::default();
     let holds = times.of("docs", out, |out| steps(&[DOCS], out))?
         && times.of("without std", out, features::without_std)?
+        && times.of("32-bit addresses", out, features::narrow_addresses)?
         && times.of("Rust versions", out, features::rust_version)?
         && times.of("models", out, models)?;
     writeln!(out, "\nbeside the tests: {times}")?;

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::platforms::lacks_target;
 use crate::build;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -99,6 +100,31 @@ pub(crate) fn without_std(out: &mut dyn Write) -> Result<bool, Failure> {
         writeln!(out, "\nFAILED: a program without std measures its values")?;
     }
     Ok(holds)
+}
+
+/// Checks `memreport` for a processor whose addresses have 32 bits, where that target is installed.
+pub(crate) fn narrow_addresses(out: &mut dyn Write) -> Result<bool, Failure> {
+    const TARGET: &str = "i686-unknown-linux-gnu";
+    const FEATURES: [&[&str]; 3] =
+        [&["--no-default-features"], &["--no-default-features", "--features=bytes"], &[]];
+
+    writeln!(out, "\n# memreport where addresses have 32 bits: {TARGET}")?;
+    if let Some(missing) = lacks_target(TARGET) {
+        writeln!(out, "not run: {missing}")?;
+        return Ok(true);
+    }
+    for features in FEATURES {
+        let mut cargo = build::cargo();
+        cargo.args(["check", "--quiet", "--package", "memreport", "--target", TARGET]);
+        cargo.arg("--target-dir").arg(build::target()?.join("narrow"));
+        let output = cargo.args(features).output()?;
+        if !output.status.success() || !output.stderr.is_empty() {
+            let message = String::from_utf8_lossy(&output.stderr);
+            writeln!(out, "{message}\nFAILED: memreport {features:?} for {TARGET}")?;
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The packages that promise a Rust version, with their folders.

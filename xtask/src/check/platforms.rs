@@ -110,7 +110,7 @@ fn missing(platform: &Platform) -> Result<Option<String>, Failure> {
 }
 
 /// Returns the remedy, if the standard library of a target is missing.
-fn lacks_target(target: &str) -> Option<String> {
+pub(super) fn lacks_target(target: &str) -> Option<String> {
     let installed = Command::new("rustup").args(["target", "list", "--installed"]).output();
     let has = installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains(target));
     (!has).then(|| format!("the target is missing: rustup target add {target}"))

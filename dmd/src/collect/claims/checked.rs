@@ -117,3 +117,98 @@ fn are_in(codes: &Codes, words: &[Cell<u64>]) -> bool {
 fn is_in(blocks: RegionBlocks<'_>, word: u64) -> bool {
     blocks.has(ShortClaim { region: blocks.region, word }.within())
 }
+
+#[cfg(test)]
+mod tests {
+    use memreport::__private::{Claimant, ExpectedSizes, Recorder, Wrong};
+
+    use super::super::starts::Starts;
+    use super::super::words::Allocated;
+    use super::*;
+    use crate::sample::rate::SamplingRate;
+    use crate::stack::site::SiteId;
+    use crate::table::blocks::Granule;
+    use crate::table::epoch::Epoch;
+    use crate::table::packed_block::Block;
+
+    const GRANULE: Granule = Granule::OF_32;
+
+    /// Claims blocks of 20 bytes at these addresses as the walk does, and returns the address of
+    /// each claim by address, with what is known of it.
+    fn claimed(
+        starts: Starts,
+        epoch: Epoch,
+        addresses: &[usize],
+    ) -> Vec<(usize, Allocated, Option<usize>, Option<Wrong>)> {
+        let mut buffer = ClaimBuffer::new(GRANULE, epoch, 0, starts);
+        buffer.has_every_block = true;
+        let claimant = Claimant { reporter: 1, field: None };
+        let sizes = ExpectedSizes { requested: Some(20), usable: 24 };
+        for address in addresses {
+            let quick = buffer.quick_claims().expect("the walk may add claims");
+            if !quick.push(*address, sizes, claimant) {
+                buffer.check_quick_claims();
+                assert!(buffer.push_short(*address, sizes, claimant));
+                // The recorder's own claim is replaced by one to be checked.
+                buffer.packed.batch().remove_last(1);
+                assert!(quick.push(*address, sizes, claimant));
+            }
+        }
+        let log = buffer.into_log();
+        assert!(log.sorted().iter().all(|claim| log.resolve(claim).bytes == 24));
+        let claims = log.sorted().iter().map(|claim| log.resolve(claim));
+        claims.map(|claim| (claim.address, claim.allocated, claim.requested, claim.wrong)).collect()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the copy of a region is large")]
+    fn a_claim_of_a_block_that_is_not_in_the_copy_is_looked_up() {
+        // Nothing else has the addresses of these blocks while they live.
+        let memory = vec![[0_usize; 8]; 8];
+        let start = memory.as_ptr().addr().next_multiple_of(32);
+        let epoch = Epoch::FIRST.next();
+        let block = |requested, epoch| {
+            let (site, rate) = (SiteId::UNKNOWN, SamplingRate::EVERY);
+            Block { requested, usable: 24, site, epoch, rate, time: 0 }
+        };
+        let [known, old, new, partial, none, inside] =
+            [start, start + 32, start + 64, start + 96, start + 128, start + 8];
+        BLOCKS.insert(GRANULE, known, block(20, Epoch::FIRST));
+        BLOCKS.insert(GRANULE, old, block(20, Epoch::FIRST));
+        BLOCKS.insert(GRANULE, new, block(20, epoch));
+        BLOCKS.insert(GRANULE, partial, block(24, epoch));
+        let copy = || {
+            let mut copy = Starts::new(GRANULE);
+            copy.insert(known, 24);
+            copy
+        };
+        let unchecked = |address| (address, Allocated::Unknown, Some(20), None);
+        let wrong = |address, wrong| (address, Allocated::During, None, Some(wrong));
+        let all = [known, old, new, known, partial, none, inside];
+        let expected = [
+            unchecked(known),
+            unchecked(known),
+            wrong(inside, Wrong::Interior),
+            unchecked(old),
+            (new, Allocated::During, None, None),
+            wrong(partial, Wrong::Partial),
+            wrong(none, Wrong::NonHeap),
+        ];
+        assert_eq!(claimed(copy(), epoch, &all), expected);
+        let many = [known; 3 * ClaimBatch::WORDS];
+        assert_eq!(claimed(copy(), epoch, &many), many.map(unchecked));
+        // Claims of two regions take turns. The other one has no copy, and no blocks.
+        let other = start ^ Region::BYTES;
+        let both = [known, other, known, other];
+        let [low, high] = if other < known {
+            [wrong(other, Wrong::NonHeap), unchecked(known)]
+        } else {
+            [unchecked(known), wrong(other, Wrong::NonHeap)]
+        };
+        assert_eq!(claimed(copy(), epoch, &both), [low, low, high, high]);
+        for address in [known, old, new, partial] {
+            BLOCKS.remove(GRANULE, address);
+        }
+        drop(memory);
+    }
+}

@@ -89,8 +89,8 @@ impl PackedClaims {
         free.get(..claims).unwrap_or(free)
     }
 
-    /// Adds a short claim, with the number of its region. If memory is short, it may be lost, and is
-    /// counted.
+    /// Adds a short claim, with the number of its region. If memory is short, it may be lost, and
+    /// is counted.
     pub(crate) fn push(&self, word: u64) {
         self.make_room(1);
         self.push_word(word);

@@ -215,11 +215,14 @@ mod tests {
         // Of many values the first are read, of each field.
         found.values.as_mut_slice()[0] = MAX_VALUES - 2;
         assert!(scan(&mut found, 0, &[], copy));
-        assert!(!scan(&mut found, 0, &[start], copy));
+        assert!(!scan(&mut found, 0, &[start + 16], copy));
         assert_eq!(found.as_slice().len(), 2);
-        assert!(!scan(&mut found, 0, &[start], copy));
+        assert!(!scan(&mut found, 0, &[start + 32], copy));
         assert_eq!(found.as_slice().len(), 2);
-        assert!(scan(&mut found, 1, &[start], copy));
-        assert_eq!(found.as_slice().len(), 3);
+        // A word is looked up once for each field.
+        for _ in 0..2 {
+            assert!(scan(&mut found, 1, &[start], copy));
+            assert_eq!(found.as_slice().len(), 3);
+        }
     }
 }

@@ -30,16 +30,13 @@ pub(crate) struct Collection<'c> {
     pub(super) usable_size: UsableSizeFn,
     /// The same query, if blocks whose layouts are known are only counted.
     pub(super) queries_own_blocks: Option<UsableSizeFn>,
-    /// True in a collection whose table has gaps.
-    pub(super) has_gaps: bool,
-    /// True if claims do not wait: size classes tell most sizes, or the table has gaps, and the
-    /// query reports the sizes of blocks whose layouts are known.
-    pub(super) claims_at_once: bool,
+    /// The way in which blocks are claimed.
+    claiming: Claiming,
     /// True if the sizes of most own blocks can be read from the words before them.
     pub(super) has_size_words: bool,
     /// Where claims with known sizes are added.
     pub(super) quick_claims: Option<QuickClaims<'c>>,
-    /// The size classes of the allocator, if it is asked for sizes.
+    /// The size classes of the allocator, if sizes come from it or from a tracker.
     pub(super) classes: &'static SizeClasses,
     /// True if sizes are read from the words before blocks, if only of some.
     pub(super) reads_headers: bool,
@@ -54,6 +51,17 @@ pub(crate) struct Collection<'c> {
     pub(super) reporter: Cell<u32>,
     #[cfg(feature = "std")]
     pub(super) locks: Patience,
+}
+
+/// The way in which a collection claims blocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Claiming {
+    /// The blocks wait: their sizes follow from the recorder's copy of the table.
+    Later,
+    /// At once, with the sizes of their classes. The recorder checks the claims.
+    Checked,
+    /// At once, with the sizes that the query reports: the table has gaps.
+    WithGaps,
 }
 
 impl<'c> Collection<'c> {
@@ -83,8 +91,11 @@ impl<'c> Collection<'c> {
             recorder,
             usable_size,
             queries_own_blocks,
-            has_gaps,
-            claims_at_once: has_gaps || quick_claims.is_some() && classes.tell_sizes(),
+            claiming: match quick_claims {
+                _ if has_gaps => Claiming::WithGaps,
+                Some(_) if classes.tell_sizes() => Claiming::Checked,
+                _ => Claiming::Later,
+            },
             has_size_words: has_gaps && has_size_words(),
             quick_claims,
             classes,
@@ -113,6 +124,18 @@ impl<'c> Collection<'c> {
     #[inline]
     pub(super) fn recorder_for_skipped(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
         self.recorder.filter(|_| !self.read_fields.is_some_and(|read| read.contains(field)))
+    }
+
+    /// Returns whether this is a collection whose table has gaps.
+    #[inline(always)]
+    pub(super) fn has_gaps(&self) -> bool {
+        self.claiming == Claiming::WithGaps
+    }
+
+    /// Returns whether claims do not wait.
+    #[inline(always)]
+    pub(super) fn claims_at_once(&self) -> bool {
+        self.claiming != Claiming::Later
     }
 
     /// Returns whether blocks of a tracker are claimed.

@@ -5,13 +5,13 @@
 //! order in which they are made. Most of them take no look-up: the recorder has the size, and
 //! verifies the claim later.
 //!
-//! Where the table has gaps, the allocator reports sizes, and a claim reads nothing: it does not
-//! wait, and mostly takes no call.
+//! Other claims do not wait (`at_once`).
 //!
 //! For a size query the block must be alive. So it waits no longer than its borrow lasts, also if a
 //! panic ends it.
 #![expect(unsafe_code, reason = "asks the allocator about blocks that are borrowed meanwhile")]
 
+mod at_once;
 #[cfg(all(test, feature = "std"))]
 mod tests;
 
@@ -24,7 +24,6 @@ use crate::allocator::size_source::SizeSource;
 use crate::tracker::claim::{
     AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place, Wrong,
 };
-use crate::tracker::claim_batch::QuickClaims;
 use crate::tracker::claimant::Claimant;
 
 /// The number of blocks in a batch, which is claimed by one call.
@@ -102,102 +101,11 @@ impl Ops<'_> {
         query: Otherwise,
         pending: &Pending,
     ) {
-        if self.collection.claims_at_once {
+        if self.collection.claims_at_once() {
             // SAFETY: the caller's contract.
             return unsafe { self.claim_queried(start, size, query) };
         }
         self.expect(pending, start, size, query);
-    }
-
-    /// Claims a block whose size the allocator reports now.
-    ///
-    /// # Safety
-    ///
-    /// `start` is a live block of the global allocator with this size, and the alignment of
-    /// `query`.
-    // Not inlined, and without a call but at the end: it saves no registers.
-    #[inline(never)]
-    unsafe fn claim_queried(&self, start: *const u8, size: usize, query: Otherwise) {
-        if self.collection.has_size_words {
-            // SAFETY: the caller's contract, and sizes are in the words before blocks.
-            if let Some(usable) = unsafe { size_by_word(start) } {
-                return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
-            }
-        } else if query.is_usual() {
-            if let Some(usable) = self.collection.classes.usable(size) {
-                return self.claim_small(start, size, usable);
-            }
-        }
-        if self.collection.has_gaps {
-            // SAFETY: the caller's contract.
-            unsafe { self.claim_by_call(start, size, query) }
-        } else {
-            self.claim_unless_wrong(start, size, query);
-        }
-    }
-
-    /// Claims a block that has these usable bytes by its size class. Unless the table has gaps, the
-    /// recorder checks later that there is such a block.
-    #[inline(always)]
-    fn claim_small(&self, start: *const u8, size: usize, usable: usize) {
-        if let Some(quick) = &self.collection.quick_claims {
-            if quick.push_small(start.addr(), (size, usable), self.claimant()) {
-                return self.count(usable);
-            }
-        }
-        self.claim_known_slowly(start, size, usable);
-    }
-
-    /// Claims a block if the recorder knows it, with the size that the allocator then reports.
-    #[inline(never)]
-    fn claim_unless_wrong(&self, start: *const u8, size: usize, query: Otherwise) {
-        let block = ExpectedBlock::new(start, size);
-        block.otherwise.set(query);
-        self.claim_at_once(&block);
-    }
-
-    /// Claims a block whose size takes a call.
-    ///
-    /// # Safety
-    ///
-    /// The same as that of `claim_queried`.
-    #[inline(never)]
-    unsafe fn claim_by_call(&self, start: *const u8, size: usize, query: Otherwise) {
-        let Some(alignment) = query.alignment() else { return };
-        // SAFETY: the caller's contract, for the allocator of the declaration.
-        let usable = unsafe { (self.collection.usable_size)(start, alignment.layout(size)) };
-        self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
-    }
-
-    /// Claims a block whose sizes are known.
-    #[inline(always)]
-    fn claim_known(&self, start: *const u8, sizes: ExpectedSizes) {
-        let claim = |quick: QuickClaims<'_>| quick.push(start.addr(), sizes, self.claimant());
-        if self.collection.quick_claims.is_some_and(claim) {
-            return self.count(sizes.usable);
-        }
-        let requested = sizes.requested.unwrap_or(ExpectedBlock::NO_SIZE);
-        self.claim_known_slowly(start, requested, sizes.usable);
-    }
-
-    /// Claims a block whose sizes are known, by a call of the recorder.
-    #[cold]
-    #[inline(never)]
-    fn claim_known_slowly(&self, start: *const u8, requested: usize, usable: usize) {
-        let block = ExpectedBlock::new(start, requested);
-        // Without requested bytes, the recorder knows the block already.
-        if self.collection.has_gaps || requested == ExpectedBlock::NO_SIZE {
-            block.usable.set(usable);
-            block.otherwise.set(Otherwise::Known);
-        }
-        self.claim_at_once(&block);
-    }
-
-    /// Claims a block that would otherwise wait.
-    #[cold]
-    fn claim_at_once(&self, block: &ExpectedBlock) {
-        block.field.set(self.field.get());
-        self.look_up_blocks(core::slice::from_ref(block), &[]);
     }
 
     /// Adds a block as [`expect_block`](Self::expect_block) does, whose usable bytes are those of
@@ -211,7 +119,7 @@ impl Ops<'_> {
         size: usize,
         usable: usize,
     ) {
-        if self.collection.claims_at_once {
+        if self.collection.claims_at_once() {
             self.claim_small(start, size, usable);
         } else {
             self.expect_block(pending, start, size);
@@ -223,13 +131,13 @@ impl Ops<'_> {
     /// collection began.
     #[cfg(feature = "bytes")]
     pub(super) fn expect_supposed_block(&self, pending: &Pending, start: *const u8, size: usize) {
-        if self.collection.claims_at_once {
+        if self.collection.claims_at_once() {
             match self.collection.known_blocks.as_ref().map(|known| known.at(start.addr())) {
                 Some(AtBegin::Usable(usable)) => {
                     let requested = Some(size);
                     return self.claim_known(start, ExpectedSizes { requested, usable });
                 }
-                Some(AtBegin::NoBlock) if self.collection.has_gaps => {
+                Some(AtBegin::NoBlock) if self.collection.has_gaps() => {
                     return self.count_computed(size);
                 }
                 Some(AtBegin::NoBlock | AtBegin::Unknown) | None => {}
@@ -241,13 +149,8 @@ impl Ops<'_> {
     /// Adds a block of unknown layout that was there when the collection began, as the recorder
     /// knows, with its usable bytes.
     pub(super) fn expect_found_block(&self, pending: &Pending, start: usize, usable: usize) {
-        if self.collection.claims_at_once {
-            let quick = self.collection.quick_claims.as_ref();
-            if quick.is_some_and(|quick| quick.push_found(start, usable, self.claimant())) {
-                return self.count(usable);
-            }
-            let start = without_provenance(start);
-            return self.claim_known_slowly(start, ExpectedBlock::NO_SIZE, usable);
+        if self.collection.claims_at_once() {
+            return self.claim_found_block(start, usable);
         }
         let start = without_provenance(start);
         pending.blocks[pending.next.get() % RING].usable.set(usable);
@@ -256,7 +159,7 @@ impl Ops<'_> {
 
     #[inline(always)]
     fn expect(&self, pending: &Pending, start: *const u8, size: usize, otherwise: Otherwise) {
-        if self.collection.claims_at_once {
+        if self.collection.claims_at_once() {
             let block = ExpectedBlock::new(start, size);
             block.otherwise.set(otherwise);
             return self.claim_at_once(&block);
@@ -277,7 +180,8 @@ impl Ops<'_> {
     /// Records an answered claim after the pending ones, if there can be some.
     #[cold]
     pub(super) fn record_later(&self, pending: &Pending, claim: Claim, found: Found) {
-        if let Some(recorder) = self.collection.recorder.filter(|_| self.collection.claims_at_once)
+        if let Some(recorder) =
+            self.collection.recorder.filter(|_| self.collection.claims_at_once())
         {
             return recorder.claimed(claim, found, self.claimant());
         }
@@ -298,19 +202,6 @@ impl Ops<'_> {
             self.look_up_blocks(&[], newest);
         } else {
             self.look_up_blocks(&blocks[next..][..BATCH], newest);
-        }
-    }
-
-    /// Looks up all pending blocks, and has all claims checked: their blocks may be freed next.
-    #[inline]
-    pub(super) fn end_claims(&self) {
-        self.look_up_pending();
-        if let Collection { recorder: Some(recorder), quick_claims: Some(quick), .. } =
-            self.collection
-        {
-            if !quick.batch.unchecked().is_empty() {
-                recorder.check_quick_claims();
-            }
         }
     }
 
@@ -394,23 +285,6 @@ impl Ops<'_> {
             let (reporter, field) = (self.collection.reporter.get(), block.field.get());
             recorder.claimed(claim, found, Claimant { reporter, field });
         }
-    }
-}
-
-/// Returns the usable bytes of a block by the word before it, or `None` if that does not tell.
-///
-/// # Safety
-///
-/// `block` is a live block of the global allocator, and `Collection::has_size_words` is true.
-#[inline(always)]
-unsafe fn size_by_word(block: *const u8) -> Option<usize> {
-    #[cfg(feature = "std")]
-    // SAFETY: the caller's contract.
-    return unsafe { crate::allocator::system::size_by_word(block) };
-    #[cfg(not(feature = "std"))]
-    {
-        let _ = block;
-        None
     }
 }
 

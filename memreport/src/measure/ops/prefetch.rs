@@ -6,9 +6,10 @@
 use super::queue::OwningPointer;
 use super::{Collection, Ops};
 use crate::allocator::size_source::SizeSource;
-use crate::measure::lookahead::{LINE, Lookahead, fetch};
+use crate::measure::lookahead::{LINE, Lookahead};
 use crate::measure::size_of::MallocSizeOf;
 use crate::tracker::Tracker;
+use crate::tracker::prefetch::fetch;
 
 /// The distance in elements at which an element's blocks are prefetched: as many as a processor can
 /// have in flight.
@@ -172,13 +173,12 @@ impl Ops<'_> {
             SizeSource::Allocator(_) | SizeSource::Function(_) => None,
             SizeSource::Table(table) => Some(table),
         };
-        let Collection { reads_headers, known_blocks, claims_at_once, classes, .. } =
-            self.collection;
+        let Collection { reads_headers, known_blocks, classes, .. } = self.collection;
         Some(Lookahead {
             table,
             reads_headers: *reads_headers,
             known_blocks: known_blocks.as_ref(),
-            looks_at_once: *claims_at_once && !classes.tell_sizes(),
+            looks_at_once: self.collection.claims_at_once() && !classes.tell_sizes(),
             defers_pointees: false,
         })
     }

@@ -113,7 +113,7 @@ impl Ops<'_> {
         let of_counts = match blocks.at(counts) {
             AtBegin::Usable(usable) => usable,
             // Owners from before tracking: the memory may be so too.
-            AtBegin::NoBlock if self.collection.has_gaps => {
+            AtBegin::NoBlock if self.collection.has_gaps() => {
                 return self.memory_around_begin(pending, blocks, memory);
             }
             AtBegin::NoBlock | AtBegin::Unknown => return false,
@@ -129,7 +129,7 @@ impl Ops<'_> {
             AtBegin::Usable(usable) if memory.address - start + memory.bytes <= usable => {
                 Some(usable)
             }
-            AtBegin::NoBlock if self.collection.has_gaps => None,
+            AtBegin::NoBlock if self.collection.has_gaps() => None,
             AtBegin::Usable(_) | AtBegin::NoBlock | AtBegin::Unknown => return false,
         };
         self.expect_shared(pending, (counts, of_counts), memory.owners);

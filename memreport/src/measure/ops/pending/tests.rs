@@ -8,7 +8,7 @@ use crate::measure::measured::Measured;
 use crate::measure::ops::{Collection, measure_with};
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, CountedBlocks};
-use crate::tracker::claim_batch::{ClaimBatch, NumberedRegion};
+use crate::tracker::claim_batch::{ClaimBatch, NumberedRegion, QuickClaims};
 use crate::tracker::claimant::RecentClaimants;
 use crate::tracker::findings::Recording;
 use crate::tracker::recorder::{Position, Recorder};

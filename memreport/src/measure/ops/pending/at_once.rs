@@ -1,0 +1,150 @@
+//! Claims blocks at once: where the table has gaps, with the sizes that the allocator reports, and
+//! where size classes tell sizes, with theirs.
+//!
+//! Such a claim reads no memory of the recorder's, and mostly takes no call. Unless the table has
+//! gaps, the recorder checks later that there is such a block.
+#![expect(unsafe_code, reason = "asks the allocator about blocks that are borrowed meanwhile")]
+
+use core::ptr::without_provenance;
+
+use super::{Collection, Ops};
+use crate::tracker::claim::{ExpectedBlock, ExpectedSizes, Otherwise};
+use crate::tracker::claim_batch::QuickClaims;
+
+impl Ops<'_> {
+    /// Claims a block whose size the allocator reports now.
+    ///
+    /// # Safety
+    ///
+    /// `start` is a live block of the global allocator with this size, and the alignment of
+    /// `query`.
+    // Not inlined, and without a call but at the end: it saves no registers.
+    #[inline(never)]
+    pub(super) unsafe fn claim_queried(&self, start: *const u8, size: usize, query: Otherwise) {
+        if self.collection.has_size_words {
+            // SAFETY: the caller's contract, and sizes are in the words before blocks.
+            if let Some(usable) = unsafe { size_by_word(start) } {
+                return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
+            }
+        } else if query.is_usual() {
+            if let Some(usable) = self.collection.classes.usable(size) {
+                return self.claim_small(start, size, usable);
+            }
+        }
+        if self.collection.has_gaps() {
+            // SAFETY: the caller's contract.
+            unsafe { self.claim_by_call(start, size, query) }
+        } else {
+            // SAFETY: the caller's contract.
+            unsafe { self.claim_unless_wrong(start, size, query) }
+        }
+    }
+
+    /// Claims a block that has these usable bytes by its size class. Unless the table has gaps, the
+    /// recorder checks later that there is such a block.
+    #[inline(always)]
+    pub(super) fn claim_small(&self, start: *const u8, size: usize, usable: usize) {
+        if let Some(quick) = &self.collection.quick_claims {
+            if quick.push_small(start.addr(), (size, usable), self.claimant()) {
+                return self.count(usable);
+            }
+        }
+        self.claim_known_slowly(start, size, usable);
+    }
+
+    /// Claims a block with the size that the allocator reports, if the recorder knows the block.
+    ///
+    /// # Safety
+    ///
+    /// The same as that of `claim_queried`.
+    #[inline(never)]
+    unsafe fn claim_unless_wrong(&self, start: *const u8, size: usize, query: Otherwise) {
+        let block = ExpectedBlock::new(start, size);
+        block.otherwise.set(query);
+        self.claim_at_once(&block);
+    }
+
+    /// Claims a block whose size takes a call.
+    ///
+    /// # Safety
+    ///
+    /// The same as that of `claim_queried`.
+    #[inline(never)]
+    unsafe fn claim_by_call(&self, start: *const u8, size: usize, query: Otherwise) {
+        let Some(alignment) = query.alignment() else { return };
+        // SAFETY: the caller's contract, for the allocator of the declaration.
+        let usable = unsafe { (self.collection.usable_size)(start, alignment.layout(size)) };
+        self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
+    }
+
+    /// Claims a block that was there when the collection began, with its usable bytes.
+    #[inline(always)]
+    pub(super) fn claim_found_block(&self, start: usize, usable: usize) {
+        let quick = self.collection.quick_claims.as_ref();
+        if quick.is_some_and(|quick| quick.push_found(start, usable, self.claimant())) {
+            return self.count(usable);
+        }
+        self.claim_known_slowly(without_provenance(start), ExpectedBlock::NO_SIZE, usable);
+    }
+
+    /// Claims a block whose sizes are known.
+    #[inline(always)]
+    pub(super) fn claim_known(&self, start: *const u8, sizes: ExpectedSizes) {
+        let claim = |quick: QuickClaims<'_>| quick.push(start.addr(), sizes, self.claimant());
+        if self.collection.quick_claims.is_some_and(claim) {
+            return self.count(sizes.usable);
+        }
+        let requested = sizes.requested.unwrap_or(ExpectedBlock::NO_SIZE);
+        self.claim_known_slowly(start, requested, sizes.usable);
+    }
+
+    /// Claims a block whose sizes are known, by a call of the recorder.
+    #[cold]
+    #[inline(never)]
+    fn claim_known_slowly(&self, start: *const u8, requested: usize, usable: usize) {
+        let block = ExpectedBlock::new(start, requested);
+        // Without requested bytes, the recorder knows the block already.
+        if self.collection.has_gaps() || requested == ExpectedBlock::NO_SIZE {
+            block.usable.set(usable);
+            block.otherwise.set(Otherwise::Known);
+        }
+        self.claim_at_once(&block);
+    }
+
+    /// Claims a block that would otherwise wait.
+    #[cold]
+    pub(super) fn claim_at_once(&self, block: &ExpectedBlock) {
+        block.field.set(self.field.get());
+        self.look_up_blocks(core::slice::from_ref(block), &[]);
+    }
+
+    /// Looks up all pending blocks, and has all claims checked: their blocks may be freed next.
+    #[inline]
+    pub(in crate::measure::ops) fn end_claims(&self) {
+        self.look_up_pending();
+        if let Collection { recorder: Some(recorder), quick_claims: Some(quick), .. } =
+            self.collection
+        {
+            if !quick.batch.unchecked().is_empty() {
+                recorder.check_quick_claims();
+            }
+        }
+    }
+}
+
+/// Returns the usable bytes of a block by the word before it, or `None` if that does not tell.
+///
+/// # Safety
+///
+/// `block` is a live block of the global allocator, and `Collection::has_size_words` is true.
+#[inline(always)]
+unsafe fn size_by_word(block: *const u8) -> Option<usize> {
+    #[cfg(feature = "std")]
+    // SAFETY: the caller's contract.
+    return unsafe { crate::allocator::system::size_by_word(block) };
+    #[cfg(not(feature = "std"))]
+    {
+        let _ = block;
+        None
+    }
+}
