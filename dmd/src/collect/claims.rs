@@ -141,6 +141,10 @@ impl ClaimBuffer {
         expected: &ExpectedBlocks<'_>,
         block: &ExpectedBlock,
     ) -> Option<ExpectedSizes> {
+        // Larger sizes do not fit into a word, and are not asked about in vain.
+        if block.known().is_none() && block.size.get() > ShortClaim::MOST_REQUESTED {
+            return None;
+        }
         let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.known.at(start));
         if at_begin == AtBegin::NoBlock && self.has_every_block {
             return None;

@@ -176,8 +176,9 @@ impl<T: Copy + Zeroed> PageList<T> {
         Self::zeros_in(length, sys::map_huge)
     }
 
-    /// Makes a list of this many zeros, of which few will be written: it has small pages, and those
-    /// that are not written are not resident. Returns `None` when memory is short.
+    /// Makes a list of this many zeros, of which few will be written: it has small pages unless
+    /// [others are preferred](Self::prefer_huge_page), and those that are not written are not
+    /// resident. Returns `None` when memory is short.
     pub(crate) fn sparse_zeros(length: usize) -> Option<Self> {
         Self::zeros_in(length, sys::map_sparse)
     }

@@ -1,5 +1,6 @@
 //! Measures slices of shared memory, of `bytes`. *Exact with the tracker*; without it a *formula*:
-//! the length of the slice.
+//! the length of the slice. A slice that is a whole block is *exact* too where the allocator's size
+//! classes tell its usable bytes, as jemalloc's do.
 //!
 //! With the tracker, the memory counts once for all slices of it, with the block that counts the
 //! owners. If an empty slice is the last owner, only that block is counted.
@@ -35,7 +36,7 @@ impl MallocSizeOf for Bytes {
     fn prefetch(&self, ahead: Lookahead<'_>) {
         match Owners::of(self) {
             Owners::Static => {}
-            Owners::Tag => ahead.supposed_block(self.as_ptr()),
+            Owners::Tag => ahead.supposed_block(self.as_ptr(), self.len()),
             Owners::Pointer(counts) => {
                 ahead.words([self.as_ptr().addr(), counts].into_iter());
                 // The block with the number of owners. It may lie in two lines.

@@ -90,22 +90,16 @@ pub(super) fn words_before_end<'v, T>(
     words: &Words<'v>,
     left: usize,
 ) -> impl Iterator<Item = usize> + Clone + use<'v, T> {
-    // Capacities are smaller than addresses.
-    let end = words.clone().max().unwrap_or(0);
-    let begins_before = |word: usize| {
-        let bytes = end - word;
-        (1..MOST_BYTES).contains(&bytes) && bytes % size_of::<T>().max(1) == 0
-    };
+    // The capacity is smaller than the three addresses, and the end is the greatest.
+    let (capacity, end) = words
+        .clone()
+        .fold((usize::MAX, 0), |(capacity, end), word| (word.min(capacity), word.max(end)));
+    let of_buffer = capacity.saturating_mul(size_of::<T>());
+    let begins_before = |word: usize| word > capacity && (1..=of_buffer).contains(&(end - word));
     // Where nothing is left, an iterator that has not begun is all at the start.
     let is_end_other = left > 0 || words.clone().any(begins_before);
     words.clone().filter(move |word| !is_end_other || *word != end)
 }
-
-/// Buffers are smaller than this, and addresses mostly greater.
-const MOST_BYTES: usize = match 1_usize.checked_shl(40) {
-    Some(bytes) => bytes,
-    None => usize::MAX,
-};
 
 /// A slice owns the blocks that its elements own.
 impl<T: MallocSizeOf> MallocSizeOf for [T] {

@@ -5,6 +5,7 @@
 use crate::measure::known_blocks::KnownBlocks;
 use crate::tracker::Tracker;
 use crate::tracker::prefetch::fetch;
+use crate::tracker::size_classes::SizeClasses;
 
 /// The size of a cache line in bytes. Where lines are longer, some are prefetched twice.
 pub(crate) const LINE: usize = 64;
@@ -18,10 +19,9 @@ pub struct Lookahead<'t> {
     pub(crate) reads_headers: bool,
     /// The blocks that a recorder knows without a look-up.
     pub(crate) known_blocks: Option<&'t KnownBlocks<'t>>,
-    /// True if claims do not wait, and no size class tells the bytes of a block that probably
-    /// starts at an address.
+    /// The size classes, if claims do not wait: blocks of other sizes are looked for at once.
     #[cfg_attr(not(feature = "bytes"), expect(dead_code, reason = "read for slices of `bytes`"))]
-    pub(crate) looks_at_once: bool,
+    pub(crate) classes_at_once: Option<&'static SizeClasses>,
     /// True if pointees that the queue will prefetch are left out.
     pub(crate) defers_pointees: bool,
 }
@@ -61,8 +61,8 @@ impl Lookahead<'_> {
     /// Prefetches for a claim of a block that probably starts here, if it is looked for at once.
     #[cfg(feature = "bytes")]
     #[inline]
-    pub(crate) fn supposed_block(self, start: *const u8) {
-        if self.looks_at_once {
+    pub(crate) fn supposed_block(self, start: *const u8, size: usize) {
+        if self.classes_at_once.is_some_and(|classes| classes.usable(size).is_none()) {
             self.entry(start.addr());
         }
     }
@@ -120,7 +120,7 @@ mod tests {
         table: None,
         reads_headers: false,
         known_blocks: None,
-        looks_at_once: false,
+        classes_at_once: None,
         defers_pointees: false,
     };
 

@@ -284,7 +284,8 @@ impl<'a> Ops<'a> {
         };
         let part = self.sums.part();
         // Dropped before the guards of `ops`, and before what is lent.
-        let _borrow = self.pending.map(EndOfBorrow);
+        let collection = self.collection;
+        let _borrow = self.pending.map(|pending| EndOfBorrow { pending, collection });
         let result = measure(lent, &ops);
         ops.run_deferred();
         self.switch_to(part);
@@ -398,6 +399,7 @@ pub(crate) fn measure_with<T: ?Sized>(
 ) -> Measured {
     let sums = Sums::default();
     let pending = collection.has_claims().then(Pending::new);
+    let _borrow = pending.as_ref().map(|pending| EndOfBorrow { pending, collection });
     {
         let ops = Ops {
             collection,

@@ -146,8 +146,8 @@ impl ExpectedBlock {
 /// Blocks that are looked up together.
 #[derive(Clone, Copy)]
 pub struct ExpectedBlocks<'b> {
-    /// The blocks to look up, in the order in which they were claimed. Each was one of `next` in an
-    /// earlier call.
+    /// The blocks to look up, in the order in which they were claimed. Those that waited were in
+    /// `next` in an earlier call.
     pub blocks: &'b [ExpectedBlock],
     /// Blocks of a later call. The recorder prefetches what it reads for them.
     pub next: &'b [ExpectedBlock],

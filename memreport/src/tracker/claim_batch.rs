@@ -134,8 +134,8 @@ impl ClaimBatch {
         }
     }
 
-    /// Adds a word that need not be checked, after all others are. Returns `false` if there is no
-    /// place.
+    /// Adds a word of the recorder's own, when all words before are checked. Returns `false` if
+    /// there is no place.
     #[inline(always)]
     pub fn push(&self, word: u64) -> bool {
         let is_added = self.add_word(word);

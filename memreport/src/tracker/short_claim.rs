@@ -118,6 +118,9 @@ impl ClaimantBits {
 }
 
 impl ShortClaim {
+    /// The most requested bytes of a short claim.
+    pub const MOST_REQUESTED: usize = (1 << REQUESTED_BITS) - 1;
+
     /// Packs a claim into one word; `None` if it does not fit.
     #[inline(always)]
     #[must_use]
@@ -133,8 +136,8 @@ impl ShortClaim {
         start & ((1 << ALIGNMENT_BITS) - 1) == 0
     }
 
-    /// Packs a claim whose sizes are known to fit: less than 4 KiB, with at most 126 bytes of slop.
-    /// The address is one of a block.
+    /// Packs a claim that is known to fit: of less than 4 KiB, with at most 126 bytes of slop, and
+    /// an [aligned](Self::is_aligned) address.
     #[inline(always)]
     #[must_use]
     pub fn of_small(start: usize, requested: usize, usable: usize, bits: ClaimantBits) -> Self {
@@ -244,7 +247,7 @@ mod tests {
     fn what_fits_is_packed_and_unpacked() {
         let known = |requested, usable| ExpectedSizes { requested: Some(requested), usable };
         let unknown = |usable| ExpectedSizes { requested: None, usable };
-        let most = (1 << REQUESTED_BITS) - 1;
+        let most = ShortClaim::MOST_REQUESTED;
         let fitting = [known(1, 24), known(24, 24), known(most, most + 126), unknown(9)];
         let others = [known(25, 24), known(most + 1, most + 1), known(8, 135), unknown(most + 1)];
         for (address, is_aligned) in [

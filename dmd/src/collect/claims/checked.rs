@@ -197,15 +197,14 @@ mod tests {
         assert_eq!(claimed(copy(), epoch, &all), expected);
         let many = [known; 3 * ClaimBatch::WORDS];
         assert_eq!(claimed(copy(), epoch, &many), many.map(unchecked));
-        // Claims of two regions take turns. The other one has no copy, and no blocks.
-        let other = start ^ Region::BYTES;
-        let both = [known, other, known, other];
-        let [low, high] = if other < known {
-            [wrong(other, Wrong::NonHeap), unchecked(known)]
-        } else {
-            [unchecked(known), wrong(other, Wrong::NonHeap)]
-        };
-        assert_eq!(claimed(copy(), epoch, &both), [low, low, high, high]);
+        // Claims of two regions take turns.
+        let other = start.wrapping_add(Region::BYTES);
+        let mut of_both = copy();
+        of_both.insert(other, 24);
+        let missing = other + 32;
+        let expected =
+            [unchecked(known), unchecked(known), unchecked(other), wrong(missing, Wrong::NonHeap)];
+        assert_eq!(claimed(of_both, epoch, &[known, other, missing, known]), expected);
         for address in [known, old, new, partial] {
             BLOCKS.remove(GRANULE, address);
         }

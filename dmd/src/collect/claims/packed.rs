@@ -43,6 +43,9 @@ pub(crate) struct PackedClaims {
     regions: Cell<Regions>,
     /// The number of claims that were lost because memory was short.
     lost: Cell<usize>,
+    /// The number of words before the first batch that was lost since the last
+    /// [`position`](Self::position).
+    before_lost: Cell<usize>,
 }
 
 /// The regions that have a number, by it; `Region::NONE` behind the last one.
@@ -58,6 +61,7 @@ impl PackedClaims {
             words: RefCell::new(words),
             regions: Cell::new([Region::NONE; RegionNumber::COUNT]),
             lost: Cell::new(0),
+            before_lost: Cell::new(usize::MAX),
         }
     }
 
@@ -123,8 +127,11 @@ impl PackedClaims {
     fn flush(&self) {
         let batch = self.batch.words();
         self.batch.clear();
-        if !self.words.borrow_mut().push_all_past_caches(batch) {
+        let mut list = self.words.borrow_mut();
+        let before = list.as_slice().len();
+        if !list.push_all_past_caches(batch) {
             self.count_lost(batch);
+            self.before_lost.set(before.min(self.before_lost.get()));
         }
     }
 
@@ -139,13 +146,15 @@ impl PackedClaims {
 
     /// Returns the position of the next claim, for [`truncate`](Self::truncate).
     pub(crate) fn position(&self) -> usize {
+        self.before_lost.set(usize::MAX);
         self.words.borrow().as_slice().len() + self.batch.words().len()
     }
 
     /// Removes the claims from this position on.
     pub(crate) fn truncate(&self, position: usize) {
         self.flush();
-        self.words.borrow_mut().truncate(position);
+        // A lost batch began before that position, if it had words of the time before.
+        self.words.borrow_mut().truncate(position.min(self.before_lost.get()));
     }
 
     /// Returns the packed claims, and the number of those that were lost because memory was short.
@@ -265,6 +274,22 @@ mod tests {
         assert!(packed.number_of(Region(2)).is_some());
         let addresses: Vec<_> = packed.into_words().0.iter().map(|claim| claim[0]).collect();
         assert_eq!(addresses, [0x1_0000_0000, 0x2_0000_0010, 0x1_0000_0020]);
+    }
+
+    #[test]
+    fn a_roll_back_removes_all_behind_a_lost_batch() {
+        let sizes = ExpectedSizes { requested: Some(8), usable: 8 };
+        let short = |at: usize| ShortClaim::new(8 * at, sizes, ClaimantBits::ZERO).unwrap();
+        let packed = PackedClaims::with_room(0);
+        push(&packed, short(1));
+        let position = packed.position();
+        shortage::run(|| (0..ClaimBatch::WORDS).for_each(|at| push(&packed, short(at))));
+        (0..ClaimBatch::WORDS).for_each(|at| push(&packed, short(at)));
+        packed.truncate(position);
+        push(&packed, short(7));
+        let (words, lost) = packed.into_words();
+        assert_eq!(words.iter().map(|claim| claim[0]).collect::<Vec<_>>(), [56]);
+        assert_eq!(lost, ClaimBatch::WORDS, "the first claim, and others of its batch");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use memreport::__private::{
 
 use super::ClaimBuffer;
 use super::claimants;
-use super::starts::{Codes, Starts, UNIT};
+use super::starts::{Codes, UNIT};
 use crate::mem::sys;
 
 /// Blocks of one region, and how far they are claimed.
@@ -27,7 +27,7 @@ struct Run<'s> {
     counted: CountedBlocks,
 }
 
-impl<'s> Run<'s> {
+impl Run<'_> {
     /// Creates a run of no region.
     #[inline]
     fn new(reporter: u32) -> Self {
@@ -40,14 +40,6 @@ impl<'s> Run<'s> {
             claimant: (usize::MAX, ClaimantBits::ZERO),
             counted: CountedBlocks::default(),
         }
-    }
-
-    /// Goes on in another region.
-    fn enter(&mut self, region: Region, number: RegionNumber, starts: &'s Starts) {
-        let found = starts.of(region);
-        (self.region, self.number) = (region, number);
-        self.codes = found.and_then(|found| <&Codes>::try_from(found.known.codes).ok());
-        self.rest = found.map_or(0, |found| found.known.sizes.rest.wrapping_sub(UNIT));
     }
 }
 
@@ -67,9 +59,8 @@ impl ClaimBuffer {
         let mut done = 0;
         while let (Some(block), Some(place)) = (blocks.get(done), places.get(done)) {
             let region = Region::of(start_of(block));
-            if region != run.region {
-                let Some(number) = self.number_of(region) else { break };
-                run.enter(region, number, &self.starts);
+            if region != run.region && !self.enter(&mut run, region) {
+                break;
             }
             let claimed =
                 self.claim_from_copy(&mut run, expected, &blocks[done..], &places[done..]);
@@ -85,6 +76,20 @@ impl ClaimBuffer {
         self.packed.batch().take(done);
         *counted += run.counted;
         done
+    }
+
+    /// Goes on in another region. Returns `false` if its claims go the slow way.
+    fn enter<'s>(&'s self, run: &mut Run<'s>, region: Region) -> bool {
+        let found = self.starts.of(region);
+        // Few regions can have a number. A claim of one without blocks is mostly wrong.
+        if found.is_none() && self.has_every_block {
+            return false;
+        }
+        let Some(number) = self.number_of(region) else { return false };
+        (run.region, run.number) = (region, number);
+        run.codes = found.and_then(|found| <&Codes>::try_from(found.known.codes).ok());
+        run.rest = found.map_or(0, |found| found.known.sizes.rest.wrapping_sub(UNIT));
+        true
     }
 
     /// Claims blocks up to the first one whose size is not known and does not follow from the copy,

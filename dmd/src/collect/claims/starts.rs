@@ -47,7 +47,7 @@ struct OtherBlock {
     end: usize,
 }
 
-/// The blocks of one region. Pages without a block are never touched.
+/// The blocks of one region. Pages without a block are not touched, but for huge ones.
 #[derive(Debug)]
 struct RegionStarts {
     region: Region,

@@ -282,31 +282,31 @@ pub(super) mod tests {
         if !CAN_READ {
             return;
         }
-        let iterator = |elements: u64| Vec::from_iter(0..elements).into_iter();
-        let (whole, mut begun, mut ended) = (iterator(5), iterator(5), iterator(5));
+        let iterator = || Vec::from_iter(0..8_u64).into_iter();
+        let (whole, mut begun, mut ended) = (iterator(), iterator(), iterator());
         begun.next();
-        assert_eq!(ended.by_ref().sum::<u64>(), 10);
-        let empty = Vec::<u64>::with_capacity(5).into_iter();
+        assert_eq!(ended.by_ref().sum::<u64>(), 28);
+        let empty = Vec::<u64>::with_capacity(8).into_iter();
         // The start of the buffer, and the computed bytes if the tracker does not have it.
         for (iterator, start, computed) in [
-            (&whole, whole.as_slice().as_ptr().addr(), 40),
-            (&begun, begun.as_slice().as_ptr().addr() - 8, 32),
-            (&ended, ended.as_slice().as_ptr().addr() - 40, 0),
+            (&whole, whole.as_slice().as_ptr().addr(), 64),
+            (&begun, begun.as_slice().as_ptr().addr() - 8, 56),
+            (&ended, ended.as_slice().as_ptr().addr() - 64, 0),
             (&empty, empty.as_slice().as_ptr().addr(), 0),
         ] {
-            let block = |start| Block { start, requested: 40, usable: 40, identity: 1 };
+            let block = |start| Block { start, requested: 64, usable: 64, identity: 1 };
             let measured = |blocks: &[Block]| {
                 Few::leaked(blocks).measured(|ops| {
                     ops.measure_borrowed(iterator, vec::IntoIter::add_size_of_excluding_this);
                 })
             };
-            assert_eq!(measured(&[block(start), block(start + 40)]), (40, 0));
-            assert_eq!(measured(&[block(start + 40)]), (computed, computed));
+            assert_eq!(measured(&[block(start), block(start + 64)]), (64, 0));
+            assert_eq!(measured(&[block(start + 64)]), (computed, computed));
         }
-        let heap = Vec::from_iter(0..5_u64);
+        let heap = Vec::from_iter(0..8_u64);
         let start = heap.as_ptr().addr();
         let heap = std::collections::BinaryHeap::from(heap).into_iter();
-        let behind = Block { start: start + 40, requested: 40, usable: 40, identity: 1 };
+        let behind = Block { start: start + 64, requested: 64, usable: 64, identity: 1 };
         let measured = Few::leaked(&[behind]).measured(|ops| {
             ops.measure_borrowed(&heap, |heap, ops| heap.add_size_of_excluding_this(ops));
         });

@@ -60,7 +60,8 @@ enum Claiming {
     Later,
     /// At once, with the sizes of their classes. The recorder checks the claims.
     Checked,
-    /// At once, with the sizes that the query reports: the table has gaps.
+    /// At once, with the sizes of their headers or classes, or those that the query reports: the
+    /// table has gaps.
     WithGaps,
 }
 
@@ -130,6 +131,12 @@ impl<'c> Collection<'c> {
     #[inline(always)]
     pub(super) fn has_gaps(&self) -> bool {
         self.claiming == Claiming::WithGaps
+    }
+
+    /// Returns whether claims are made at once and checked later.
+    #[inline(always)]
+    pub(super) fn is_checked(&self) -> bool {
+        self.claiming == Claiming::Checked
     }
 
     /// Returns whether claims do not wait.

@@ -317,4 +317,28 @@ mod tests {
             assert_eq!(tracker.searches.load(Relaxed), 0);
         }
     }
+
+    #[cfg(feature = "bytes")]
+    #[test]
+    fn with_gaps_memory_without_known_owners_is_what_was_there_or_else_computed() {
+        use crate::tracker::words::words_of;
+
+        let words = [7_usize];
+        for (address, expected, block) in
+            [(0x1010, (112, 0), Some((0x1000, 112))), (0x5010, (20, 20), None)]
+        {
+            let (tracker, recorder) = (Few::leaked(&BLOCKS), FromBegin::default());
+            let collection = Collection::new(SizeSource::Table(tracker), Some(&recorder));
+            let measured = measure_with(&collection, &(), |(), ops| {
+                let memory = (without_provenance(address), 20);
+                // SAFETY: no block starts at 7.
+                unsafe { ops.shared_memory(&words_of(&words), |_| true, memory, 1) };
+            });
+            assert_eq!((measured.bytes, measured.computed), expected, "{address:x}");
+            let claims =
+                block.map(|(start, usable)| (start, ExpectedSizes { requested: None, usable }));
+            assert_eq!(recorder.claims.take(), Vec::from_iter(claims), "{address:x}");
+            assert_eq!(tracker.searches.load(Relaxed), 0, "{address:x}");
+        }
+    }
 }

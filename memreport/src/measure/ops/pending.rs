@@ -261,7 +261,10 @@ impl Ops<'_> {
             let size_if_known = block.requested();
             let claim = Claim { address: start.addr(), size: size_if_known, place: Place::Start };
             let mut found = tracker.look_up(claim);
-            if found.wrong != Some(Wrong::Untracked) {
+            if found.wrong.is_some() && self.collection.is_checked() && otherwise.is_usual() {
+                // As if the walk had added it.
+                found.bytes = self.collection.classes.usable(size).unwrap_or(found.bytes);
+            } else if found.wrong != Some(Wrong::Untracked) {
                 // The table has it.
             } else if let Some(ExpectedSizes { requested, usable }) = block.known() {
                 if requested.is_none() {
@@ -331,14 +334,18 @@ impl ExpectedBlocks<'_> {
 }
 
 /// A guard of a borrow. If a panic ends it, blocks are still pending, and may be freed from then
-/// on: none of them is queried any more.
-pub(super) struct EndOfBorrow<'p>(pub(super) &'p Pending);
+/// on: none of them is queried any more, and claims are checked now.
+pub(super) struct EndOfBorrow<'p> {
+    pub(super) pending: &'p Pending,
+    pub(super) collection: &'p Collection<'p>,
+}
 
 impl Drop for EndOfBorrow<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.0.is_empty() {
-            self.0.query_none();
+        if !self.pending.is_empty() {
+            self.pending.query_none();
         }
+        self.collection.check_claims();
     }
 }

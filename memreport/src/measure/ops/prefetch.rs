@@ -178,7 +178,7 @@ impl Ops<'_> {
             table,
             reads_headers: *reads_headers,
             known_blocks: known_blocks.as_ref(),
-            looks_at_once: self.collection.claims_at_once() && !classes.tell_sizes(),
+            classes_at_once: self.collection.claims_at_once().then_some(*classes),
             defers_pointees: false,
         })
     }

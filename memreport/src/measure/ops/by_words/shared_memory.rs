@@ -68,6 +68,18 @@ impl Ops<'_> {
             }
             if !tracker.tracks_every_block() {
                 let memory = Memory { address, bytes, owners };
+                // If these are surely no blocks, the owners are from before tracking.
+                let has_owners = |known: &KnownBlocks<'_>| {
+                    starts.clone().any(|word| known.at(word) != AtBegin::NoBlock)
+                };
+                if let (Some(pending), Some(known)) = (self.pending, known) {
+                    if bytes > 0
+                        && !has_owners(known)
+                        && self.memory_around_begin(pending, known, memory)
+                    {
+                        return;
+                    }
+                }
                 // SAFETY: the caller's contract.
                 return unsafe { self.memory_with_gaps(tracker, (words, starts), memory) };
             }
@@ -97,12 +109,12 @@ impl Ops<'_> {
         unsafe { self.memory_of_known_owners(pending, blocks, (words, counts), memory) }
     }
 
-    /// Adds the block `counts` of a handle's owners, which is known, and the memory that
-    /// it leads to. Returns `false`, and adds nothing, if that cannot be found so.
+    /// Adds the block `counts` of a handle's owners, if it is one, and the memory that it leads to.
+    /// Returns `false`, and adds nothing, if that cannot be found so.
     ///
     /// # Safety
     ///
-    /// The handle with these words keeps the block that starts at `counts` alive.
+    /// If a block starts at `counts`, the handle with these words keeps it alive.
     unsafe fn memory_of_known_owners(
         &self,
         pending: &Pending,
@@ -112,7 +124,7 @@ impl Ops<'_> {
     ) -> bool {
         let of_counts = match blocks.at(counts) {
             AtBegin::Usable(usable) => usable,
-            // Owners from before tracking: the memory may be so too.
+            // The block of the owners is not tracked, or newer than the collection, or none.
             AtBegin::NoBlock if self.collection.has_gaps() => {
                 return self.memory_around_begin(pending, blocks, memory);
             }

@@ -11,8 +11,20 @@ use super::{Collection, Ops};
 use crate::tracker::claim::{ExpectedBlock, ExpectedSizes, Otherwise};
 use crate::tracker::claim_batch::QuickClaims;
 
+impl Collection<'_> {
+    /// Has the recorder check the claims that it has not checked yet.
+    #[inline]
+    pub(super) fn check_claims(&self) {
+        if let (Some(recorder), Some(quick)) = (self.recorder, self.quick_claims) {
+            if !quick.batch.unchecked().is_empty() {
+                recorder.check_quick_claims();
+            }
+        }
+    }
+}
+
 impl Ops<'_> {
-    /// Claims a block whose size the allocator reports now.
+    /// Claims a block by its size class, or with the size that the allocator reports now.
     ///
     /// # Safety
     ///
@@ -122,13 +134,7 @@ impl Ops<'_> {
     #[inline]
     pub(in crate::measure::ops) fn end_claims(&self) {
         self.look_up_pending();
-        if let Collection { recorder: Some(recorder), quick_claims: Some(quick), .. } =
-            self.collection
-        {
-            if !quick.batch.unchecked().is_empty() {
-                recorder.check_quick_claims();
-            }
-        }
+        self.collection.check_claims();
     }
 }
 

@@ -258,11 +258,12 @@ fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
 #[test]
 fn after_a_panic_no_block_is_queried_that_may_be_dead() {
     let queried = Otherwise::query(Layout::new::<u64>());
+    let collection = Collection::new(SizeSource::Layout, None);
     for (waiting, expected) in [(1, Otherwise::Computed), (0, queried)] {
         let pending = Pending::new();
         pending.blocks[0].otherwise.set(queried);
         pending.next.set(waiting);
-        drop(EndOfBorrow(&pending));
+        drop(EndOfBorrow { pending: &pending, collection: &collection });
         assert_eq!(pending.blocks[0].otherwise.get(), expected, "{waiting}");
     }
 }
