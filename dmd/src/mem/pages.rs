@@ -185,17 +185,26 @@ impl<T: Copy + Zeroed> PageList<T> {
 
     /// Prefers one huge page for this value and its neighbours, whose pages are not touched yet.
     pub(crate) fn prefer_huge_page(&self, index: usize) {
+        if let Some(page) = self.huge_page_of(index) {
+            sys::prefer_huge_pages(page, sys::HUGE_PAGE);
+        }
+    }
+
+    /// Makes one huge page of the small ones around this value, if the kernel can.
+    pub(crate) fn make_huge_page(&self, index: usize) {
+        if let Some(page) = self.huge_page_of(index) {
+            sys::make_huge_page(page);
+        }
+    }
+
+    /// Returns the huge page in which this value lies, if all of it is the list's.
+    fn huge_page_of(&self, index: usize) -> Option<NonNull<u8>> {
         let offset = index.saturating_mul(size_of::<T>());
         let before = (self.pages.addr().get() + offset) % sys::HUGE_PAGE;
-        let bytes = self.capacity * size_of::<T>();
-        // It is all the list's.
-        if let Some(first) = offset.checked_sub(before)
-            && first + sys::HUGE_PAGE <= bytes
-        {
-            // SAFETY: the sum lies within the mapping.
-            let pages = unsafe { self.pages.add(first) };
-            sys::prefer_huge_pages(pages, sys::HUGE_PAGE);
-        }
+        let first = offset.checked_sub(before)?;
+        let is_inside = first + sys::HUGE_PAGE <= self.capacity * size_of::<T>();
+        // SAFETY: the sum lies within the mapping.
+        is_inside.then(|| unsafe { self.pages.add(first) })
     }
 
     fn zeros_in(length: usize, map: impl Fn(usize) -> Option<NonNull<u8>>) -> Option<Self> {

@@ -40,8 +40,8 @@ pub(crate) use futex::Futex;
 pub(crate) use memory::shortage;
 pub(crate) use memory::{
     ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, are_resident, end_writes_past_caches, grow_mapping,
-    map, map_aligned, map_at, map_huge, map_sparse, prefer_huge_pages, prefetch_to_write, unmap,
-    untagged, write_past_caches,
+    make_huge_page, map, map_aligned, map_at, map_huge, map_sparse, prefer_huge_pages,
+    prefetch_to_write, unmap, untagged, write_past_caches,
 };
 pub(crate) use modules::{
     Module, TRACKER_NOTE, UnwindModule, allocate_in_c_library, build_id, module_path_of,

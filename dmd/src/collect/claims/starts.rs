@@ -66,24 +66,45 @@ struct LastBytes {
     page: usize,
     /// The pages that were written of the huge page in which it lies.
     pages: usize,
+    /// True if that one is preferred to small pages.
+    is_huge: bool,
+}
+
+/// The huge pages that a byte is the reason for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Huge {
+    None,
+    /// The one that begins with the byte.
+    This,
+    /// That one, and the one before, which has small pages.
+    Both,
 }
 
 impl LastBytes {
-    /// Goes on to a byte at a higher address. Returns whether it is the first one of a huge page,
-    /// and the huge page before is dense: at least a quarter of its pages were written.
+    /// Goes on to a byte at a higher address. If it is the first one of a huge page, and the huge
+    /// page before is dense, that is, at least a quarter of its pages were written, returns these.
     #[inline]
-    fn go_on(&mut self, address: usize) -> bool {
+    fn go_on(&mut self, address: usize) -> Huge {
         let page = address / sys::PAGE;
-        page != self.page && self.turn(page)
+        if page == self.page { Huge::None } else { self.turn(page) }
     }
 
-    fn turn(&mut self, page: usize) -> bool {
+    fn turn(&mut self, page: usize) -> Huge {
         const PAGES: usize = sys::HUGE_PAGE / sys::PAGE;
         let huge_pages = page / PAGES - self.page / PAGES;
-        let is_behind_dense = huge_pages == 1 && self.pages >= PAGES / 4;
-        self.pages = if huge_pages == 0 { self.pages + 1 } else { 1 };
         self.page = page;
-        is_behind_dense
+        if huge_pages == 0 {
+            self.pages += 1;
+            return Huge::None;
+        }
+        let is_behind_dense = huge_pages == 1 && self.pages >= PAGES / 4;
+        let was_huge = std::mem::replace(&mut self.is_huge, is_behind_dense);
+        self.pages = 1;
+        match is_behind_dense {
+            false => Huge::None,
+            true if was_huge => Huge::This,
+            true => Huge::Both,
+        }
     }
 }
 
@@ -249,8 +270,13 @@ impl RegionStarts {
     #[inline]
     fn set(&mut self, index: usize, page: usize, code: u8) {
         let address = self.bytes.as_slice().as_ptr().addr() + index;
-        if self.last_bytes.go_on(address) {
-            self.bytes.prefer_huge_page(index);
+        match self.last_bytes.go_on(address) {
+            Huge::None => {}
+            Huge::This => self.bytes.prefer_huge_page(index),
+            Huge::Both => {
+                self.bytes.prefer_huge_page(index);
+                self.bytes.make_huge_page(index.saturating_sub(sys::HUGE_PAGE));
+            }
         }
         if let Some(byte) = self.bytes.as_mut_slice().get_mut(index) {
             *byte = code;
@@ -332,21 +358,26 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_dense_huge_page_the_next_one_is_preferred() {
+    fn dense_pages_and_the_next_one_are_huge() {
         const PAGES: usize = sys::HUGE_PAGE / sys::PAGE;
         let mut last = LastBytes::default();
         let first = 7 * PAGES;
-        // Pages, and whether the first byte of each begins a huge page behind a dense one.
-        let dense = (0..PAGES / 4).map(|page| (first + page, false));
-        let next = [(first + PAGES + 3, true), (first + PAGES + 4, false)];
-        let sparse = [(first + 2 * PAGES, false), (first + 3 * PAGES, false)];
-        let far = (0..PAGES).map(|page| (first + 9 * PAGES + page, false));
-        let behind = [(first + 11 * PAGES, false)];
-        let all = dense.chain(next).chain(sparse).chain(far).chain(behind);
-        for (page, expected) in all {
+        // Pages, and the huge pages that the first byte of each is the reason for.
+        let dense = (0..PAGES / 4).map(|page| (first + page, Huge::None));
+        let next = [(first + PAGES + 3, Huge::Both), (first + PAGES + 4, Huge::None)];
+        let sparse = [(first + 2 * PAGES, Huge::None), (first + 3 * PAGES, Huge::None)];
+        let far = (0..PAGES).map(|page| (first + 9 * PAGES + page, Huge::None));
+        let behind_far = [(first + 11 * PAGES, Huge::None)];
+        let many = (1..PAGES).map(|page| (first + 11 * PAGES + page, Huge::None));
+        let more = (0..PAGES).map(|page| {
+            (first + 12 * PAGES + page, if page == 0 { Huge::Both } else { Huge::None })
+        });
+        let last_one = [(first + 13 * PAGES, Huge::This)];
+        let all = dense.chain(next).chain(sparse).chain(far).chain(behind_far);
+        for (page, expected) in all.chain(many).chain(more).chain(last_one) {
             let address = page * sys::PAGE + 8;
             assert_eq!(last.go_on(address), expected, "{page}");
-            assert!(!last.go_on(address + 8), "{page}");
+            assert_eq!(last.go_on(address + 8), Huge::None, "{page}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::table::blocks::{Granule, LiveBlock};
 const MAX_WORDS: usize = 512;
 
 /// The maximum number of values of one field to read in a collection.
-const MAX_VALUES: u32 = 1 << 16;
+const MAX_VALUES: u32 = 1 << 14;
 
 /// The number of words that are looked up together, so that the processor can wait for many words
 /// of the table at once.

@@ -58,6 +58,13 @@ impl System for Linux {
         unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
     }
 
+    fn make_huge_page(pages: NonNull<u8>) {
+        // Since Linux 6.1. An older one refuses.
+        const MADV_COLLAPSE: i32 = 25;
+        // SAFETY: it changes neither the content nor the protection of a page.
+        unsafe { libc::madvise(pages.as_ptr().cast(), super::HUGE_PAGE, MADV_COLLAPSE) };
+    }
+
     #[cfg(not(loom))]
     fn wait_for_change(word: &AtomicU32, seen: u32, at_most: Duration) {
         let timeout = libc::timespec {

@@ -169,6 +169,14 @@ pub(crate) fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
     }
 }
 
+/// Advises the kernel to make one huge page of the small ones from this address on, which is a
+/// multiple of its size.
+pub(crate) fn make_huge_page(pages: NonNull<u8>) {
+    if !cfg!(miri) {
+        Current::make_huge_page(pages);
+    }
+}
+
 /// Maps zeroed pages at this address. Returns `false` if the range is in use, or on failure.
 pub(crate) fn map_at(address: usize, bytes: usize) -> bool {
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | Current::IF_FREE;

@@ -130,19 +130,25 @@ impl Ops<'_> {
             }
             AtBegin::NoBlock | AtBegin::Unknown => return false,
         };
-        // Not beyond the page, in case that it took the place of a larger block.
-        let of_page = PAGE - counts % PAGE;
-        // SAFETY: the handle keeps the block alive, by the caller's contract, and with it the page.
-        let fields = unsafe { words.pointee(counts, of_counts.min(MOST_OF_OWNERS).min(of_page)) };
-        let Some(start) = start_of_memory(&fields, memory.address, memory.bytes) else {
-            return false;
-        };
-        let tracked = match blocks.at(start) {
-            AtBegin::Usable(usable) if memory.address - start + memory.bytes <= usable => {
-                Some(usable)
+        let (start, tracked) = match blocks.at(memory.address) {
+            // Mostly the slice begins where its memory does. Blocks do not overlap.
+            AtBegin::Usable(usable) if memory.bytes <= usable => (memory.address, Some(usable)),
+            _ => {
+                // Not beyond the page, in case that it took the place of a larger block.
+                let readable = of_counts.min(MOST_OF_OWNERS).min(PAGE - counts % PAGE);
+                // SAFETY: the handle keeps the block alive, by the caller's contract, and with it
+                // the page.
+                let fields = unsafe { words.pointee(counts, readable) };
+                let Some(start) = start_of_memory(&fields, memory.address, memory.bytes) else {
+                    return false;
+                };
+                let needed = memory.address - start + memory.bytes;
+                match blocks.at(start) {
+                    AtBegin::Usable(usable) if needed <= usable => (start, Some(usable)),
+                    AtBegin::NoBlock if self.collection.has_gaps() => (start, None),
+                    AtBegin::Usable(_) | AtBegin::NoBlock | AtBegin::Unknown => return false,
+                }
             }
-            AtBegin::NoBlock if self.collection.has_gaps() => None,
-            AtBegin::Usable(_) | AtBegin::NoBlock | AtBegin::Unknown => return false,
         };
         self.expect_shared(pending, (counts, of_counts), memory.owners);
         match tracked {
