@@ -74,7 +74,7 @@ struct LastBytes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Huge {
     None,
-    /// The one that begins with the byte.
+    /// The huge page that begins with the byte.
     This,
     /// That one, and the one before, which has small pages.
     Both,

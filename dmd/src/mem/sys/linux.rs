@@ -58,11 +58,11 @@ impl System for Linux {
         unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
     }
 
-    fn make_huge_page(pages: NonNull<u8>) {
+    fn make_huge_pages(pages: NonNull<u8>, bytes: usize) {
         // Since Linux 6.1. An older one refuses.
         const MADV_COLLAPSE: i32 = 25;
         // SAFETY: it changes neither the content nor the protection of a page.
-        unsafe { libc::madvise(pages.as_ptr().cast(), super::HUGE_PAGE, MADV_COLLAPSE) };
+        unsafe { libc::madvise(pages.as_ptr().cast(), bytes, MADV_COLLAPSE) };
     }
 
     #[cfg(not(loom))]

@@ -63,7 +63,7 @@ impl System for MacOs {
     /// Does nothing: the kernel gives huge pages only to mappings that are made with them.
     fn prefer_huge_pages(_pages: NonNull<u8>, _bytes: usize) {}
 
-    fn make_huge_page(_pages: NonNull<u8>) {}
+    fn make_huge_pages(_pages: NonNull<u8>, _bytes: usize) {}
 
     #[cfg(not(loom))]
     fn wait_for_change(word: &AtomicU32, seen: u32, at_most: Duration) {

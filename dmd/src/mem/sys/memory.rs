@@ -173,7 +173,7 @@ pub(crate) fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
 /// multiple of its size.
 pub(crate) fn make_huge_page(pages: NonNull<u8>) {
     if !cfg!(miri) {
-        Current::make_huge_page(pages);
+        Current::make_huge_pages(pages, HUGE_PAGE);
     }
 }
 

@@ -83,9 +83,9 @@ system! {
         /// Advises the kernel to back a mapping with huge pages. If it refuses, they stay small.
         fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize);
 
-        /// Makes one huge page of the small ones from this address on. If the kernel refuses, they
+        /// Makes huge pages of the small ones from this address on. If the kernel refuses, they
         /// stay small.
-        fn make_huge_page(pages: NonNull<u8>);
+        fn make_huge_pages(pages: NonNull<u8>, bytes: usize);
 
         /// Waits until the word is another one than `seen`, at most for this time. It may return
         /// early, and change `errno`. In hooks: one system call, no memory, no lock.
