@@ -177,7 +177,7 @@ pub mod __private {
     pub use crate::tracker::recorder::{FieldCache, Position, Recorder};
     pub use crate::tracker::region_blocks::{RegionBlocks, SizeCodes};
     pub use crate::tracker::short_claim::{
-        ClaimantBits, Region, RegionNumber, ShortClaim, pack_sizes, unpack_sizes,
+        ClaimantBits, Region, RegionNumber, ShortClaim, pack_sizes, unpack_sizes, untagged,
     };
     pub use crate::tracker::size_classes::SizeClasses;
     pub use crate::tracker::words::{

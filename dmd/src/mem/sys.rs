@@ -41,8 +41,9 @@ pub(crate) use memory::shortage;
 pub(crate) use memory::{
     ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, are_resident, end_writes_past_caches, grow_mapping,
     make_huge_page, map, map_aligned, map_at, map_huge, map_sparse, prefer_huge_pages,
-    prefetch_to_write, unmap, untagged, write_past_caches,
+    prefetch_to_write, unmap, write_past_caches,
 };
+pub(crate) use memreport::__private::untagged;
 pub(crate) use modules::{
     Module, TRACKER_NOTE, UnwindModule, allocate_in_c_library, build_id, module_path_of,
     own_module_path,

@@ -3,7 +3,7 @@
 use crate::tracker::claim::{AroundBegin, AtBegin};
 use crate::tracker::recorder::Recorder;
 use crate::tracker::region_blocks::RegionBlocks;
-use crate::tracker::short_claim::Region;
+use crate::tracker::short_claim::{Region, untagged};
 
 /// The number of places for regions at hand: few, for small stacks. An array, so that a collection
 /// allocates no block for them.
@@ -76,12 +76,6 @@ impl<'b> KnownBlocks<'b> {
 #[expect(clippy::cast_possible_truncation, reason = "it is less than eight")]
 fn place_of(Region(region): Region) -> usize {
     region as usize % AT_HAND
-}
-
-/// Returns an address without the tag that the processor ignores.
-#[inline(always)]
-const fn untagged(address: usize) -> usize {
-    if cfg!(target_arch = "aarch64") { address & (usize::MAX >> 8) } else { address }
 }
 
 #[cfg(all(test, feature = "std"))]

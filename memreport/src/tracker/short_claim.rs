@@ -75,6 +75,14 @@ impl Region {
     }
 }
 
+/// Returns an address without the tag in its highest byte, which this processor does not look at:
+/// an allocator may put a number there that is different for each block.
+#[inline(always)]
+#[must_use]
+pub const fn untagged(address: usize) -> usize {
+    if cfg!(target_arch = "aarch64") { address & (usize::MAX >> 8) } else { address }
+}
+
 /// The bits of short claims that are equal for all claims of a region: its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionNumber(u64);

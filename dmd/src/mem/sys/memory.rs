@@ -22,13 +22,6 @@ pub(crate) const ADDRESS_BITS: u32 = Current::ADDRESS_BITS;
 /// The end of the address space of a process.
 pub(crate) const ADDRESS_END: usize = 1 << ADDRESS_BITS;
 
-/// Returns an address without the tag in its highest byte, which this processor does not look at:
-/// an allocator may put a number there that is different for each block.
-#[inline(always)]
-pub(crate) const fn untagged(address: usize) -> usize {
-    if cfg!(target_arch = "aarch64") { address & (usize::MAX >> 8) } else { address }
-}
-
 /// Maps zeroed pages; returns `None` if the kernel has none left. A page becomes resident when it
 /// is first touched.
 pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
