@@ -36,7 +36,7 @@ cargo xtask ci beside-tests           the part of it that runs beside the tests:
 cargo xtask nightly [WORD…]           all other checks, or those with one of the words in their names: hours
 cargo xtask tidy [RULE…]              house rules: unsafe, first-lines, vague-names, openers, phrases, columns, readme, sizes, folders, rooms, inside-rooms, map
 cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure, record, retained, tree, scopes, census: a table, then a line of JSON for each figure
-cargo xtask bench overhead --only WORD   the figures with that word in their name
+cargo xtask bench overhead --only WORD|WORD   the figures with one of the words in their names
 cargo xtask bench overhead --rounds N    at most N rounds instead of 31
 cargo xtask stress [SECONDS]          threads that load the table of live blocks, for 30 seconds in each mode by default
 cargo xtask stress live [SECONDS]     frequent reports from running programs while they allocate

@@ -13,8 +13,8 @@ const SIZES: [usize; 16] =
 /// about 30 frames.
 const DEPTH: u32 = 24;
 
-/// The number of paths to the replacements.
-const PATHS: usize = 512;
+/// The number of paths to the replacements, unless another is wanted.
+pub(crate) const PATHS: usize = 512;
 
 /// The number of blocks replaced at the end of each path.
 const PER_PATH: u32 = 4;
@@ -28,10 +28,10 @@ pub(crate) struct Heap<const IDLE: u32> {
 }
 
 impl<const IDLE: u32> Heap<IDLE> {
-    /// Returns a heap of that many blocks.
-    pub(crate) fn new(live: usize, seed: u64) -> Self {
+    /// Returns a heap of that many blocks, which are replaced at the end of that many paths.
+    pub(crate) fn new(live: usize, paths: usize, seed: u64) -> Self {
         let mut numbers = Numbers::new(seed);
-        let paths = (0..PATHS).map(|_| numbers.word()).collect();
+        let paths = (0..paths).map(|_| numbers.word()).collect();
         let mut heap = Heap { blocks: vec![Vec::new(); live], paths, numbers };
         for slot in 0..live {
             heap.blocks[slot] = heap.block(slot);
@@ -43,7 +43,7 @@ impl<const IDLE: u32> Heap<IDLE> {
     pub(crate) fn churn(&mut self, operations: u64) -> u64 {
         let mut sum = 0_u64;
         for _ in 0..operations / u64::from(PER_PATH) {
-            let path = self.paths[self.numbers.index(PATHS)];
+            let path = self.paths[self.numbers.index(self.paths.len())];
             sum = sum.wrapping_add(go::<0, IDLE>(self, path, DEPTH));
         }
         sum

@@ -1,9 +1,9 @@
 //! The command line of every program that does the work: a kind of work, then its amount.
 //!
-//! * `churn OPERATIONS THREADS [LIVE]`: replaces live blocks at random, 200,000 by default, on all
-//!   threads together. Prints two times.
-//! * `idle INSTRUCTIONS OPERATIONS THREADS [LIVE]`: does the same, and for each replaced block some
-//!   900 or 1250 further instructions, which only compute. Prints two times.
+//! * `churn OPERATIONS THREADS [LIVE [PATHS]]`: replaces live blocks at random, 200,000 by default,
+//!   on all threads together, at the end of 512 paths in each thread. Prints two times.
+//! * `idle INSTRUCTIONS OPERATIONS THREADS [LIVE [PATHS]]`: does the same, and for each replaced
+//!   block some 900 or 1250 further instructions, which only compute. Prints two times.
 //! * `json FILE`: parses the file and drops it. Prints two times.
 //! * `maps ROUNDS`: uses JSON, maps and shared nodes. Prints two times.
 //! * `live BLOCKS`: makes that many blocks of 64 bytes. Prints the bytes of memory for each.
@@ -18,7 +18,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::churn::Heap;
+use crate::churn::{Heap, PATHS};
 use crate::{json, live, maps, processor};
 
 const LIVE: usize = 200_000;
@@ -61,30 +61,44 @@ fn timed<T>(work: impl FnOnce() -> T) -> io::Result<(T, Times)> {
     Ok((result, (processor, wall.elapsed())))
 }
 
-/// Replaces blocks: OPERATIONS THREADS [LIVE].
+/// Replaces blocks: OPERATIONS THREADS [LIVE [PATHS]].
 fn churn<const IDLE: u32>(amount: &[&str]) -> Result<Times, Box<dyn Error + Send + Sync>> {
-    Ok(match *amount {
-        [operations, "1"] => churn_alone::<IDLE>(operations.parse()?, LIVE)?,
-        [operations, "1", live] => churn_alone::<IDLE>(operations.parse()?, live.parse()?)?,
-        [operations, threads] => churn_at_once::<IDLE>(operations.parse()?, threads.parse()?)?,
+    let [operations, threads, ref sizes @ ..] = *amount else { return Err(USAGE.into()) };
+    let (live, paths) = match *sizes {
+        [] => (LIVE, PATHS),
+        [live] => (live.parse()?, PATHS),
+        [live, paths] => (live.parse()?, paths.parse()?),
         _ => return Err(USAGE.into()),
+    };
+    let (operations, threads) = (operations.parse()?, threads.parse()?);
+    Ok(match threads {
+        0 => return Err(USAGE.into()),
+        1 => churn_alone::<IDLE>(operations, (live, paths))?,
+        _ => churn_at_once::<IDLE>(operations, threads, (live, paths))?,
     })
 }
 
-fn churn_alone<const IDLE: u32>(operations: u64, live: usize) -> io::Result<Times> {
+fn churn_alone<const IDLE: u32>(
+    operations: u64,
+    (live, paths): (usize, usize),
+) -> io::Result<Times> {
     processor::pin(0)?;
-    let mut heap = Heap::<IDLE>::new(live, 1);
+    let mut heap = Heap::<IDLE>::new(live, paths, 1);
     Ok(timed(|| heap.churn(operations))?.1)
 }
 
 /// Runs all threads together. It takes the time of the last to finish. Two have a processor each;
 /// more share all processors evenly.
-fn churn_at_once<const IDLE: u32>(operations: u64, threads: usize) -> io::Result<Times> {
+fn churn_at_once<const IDLE: u32>(
+    operations: u64,
+    threads: usize,
+    (live, paths): (usize, usize),
+) -> io::Result<Times> {
     let ready = Barrier::new(threads);
     let processors = if threads > 2 { processor::count()? } else { threads };
     let work = |number: usize| -> io::Result<Times> {
         processor::pin(number % processors)?;
-        let mut heap = Heap::<IDLE>::new(LIVE / threads, 1 + number as u64);
+        let mut heap = Heap::<IDLE>::new(live / threads, paths, 1 + number as u64);
         ready.wait();
         Ok(timed(|| heap.churn(operations / threads as u64))?.1)
     };

@@ -15,13 +15,13 @@ use std::io::Write;
 
 use self::programs::{Files, Programs};
 use self::rounds::{Effort, OfVariant};
-use self::variants::{Kind, MOST_TO_TWO_THREADS, Variant, WORKS, Work};
+use self::variants::{Kind, LIKE_64, MOST_TO_TWO_THREADS, Variant, WORKS, Work};
 use crate::bench::figure::{Figure, lines, table};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// Runs `cargo xtask bench overhead [--quick] [--rounds N] [--only WORD]`. Returns `false` when a
-/// target is missed.
+/// Runs `cargo xtask bench overhead [--quick] [--rounds N] [--only WORD|WORD]`. Returns `false`
+/// when a target is missed.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let word_behind = |option: &str| {
         let pair = args.windows(2).find(|pair| pair[0] == option);
@@ -31,22 +31,26 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let effort = if args.contains(&"--quick") { Effort::QUICK } else { Effort::FULL };
     let rounds = word_behind("--rounds").map(str::parse).transpose()?;
     let effort = rounds.map_or(effort, |rounds| effort.with_rounds(rounds));
-    let wanted = |name: &str| only.is_none_or(|word| name.contains(word));
+    let words = || only.into_iter().flat_map(|words| words.split('|'));
+    let wanted = |name: &str| only.is_none() || words().any(|word| name.contains(word));
     let scratch = Scratch::new()?;
     let programs = Programs::build(out)?;
     let files = Files::write(&scratch.0, effort)?;
     let mut all = Vec::new();
-    let mut on_two = Vec::new();
+    // The works with which those of more threads are compared, and the times of each.
+    let mut before = Vec::new();
     for work in &WORKS {
         let wanted = |variant: &Variant| wanted(&format!("{}, {}", work.name, variant.name));
         let times = rounds::run(work, effort, (&programs, &files), &wanted)?;
-        show(work_figures(work, &times, &on_two), &mut all, out)?;
-        if work.kind == Kind::Churn(2) {
-            on_two = times;
+        show(work_figures(work, &times, &before), &mut all, out)?;
+        match work.kind {
+            Kind::Churn(2) => before.push(("on 2", times)),
+            Kind::ChurnLike64 => before.push((LIKE_64, times)),
+            _ => {}
         }
     }
     // Half a word may be of one of their names.
-    let works = WORKS.iter().any(|work| only.is_some_and(|word| word.contains(work.name)));
+    let works = words().any(|word| WORKS.iter().any(|work| word.contains(work.name)));
     for (title, measure) in APART.into_iter().filter(|_| !works) {
         let figures = measure(&programs, effort)?;
         let figures =
@@ -67,21 +71,28 @@ const APART: [(&str, Measure); 3] = [
     ("dump", space::dump),
 ];
 
-fn work_figures(work: &Work, times: &[OfVariant], on_two: &[OfVariant]) -> Section {
+fn work_figures(
+    work: &Work,
+    times: &[OfVariant],
+    before: &[(&'static str, Vec<OfVariant>)],
+) -> Section {
     let mut figures: Vec<Figure> = times.iter().map(|of_variant| of_variant.figure(work)).collect();
     figures.extend(peers::figures(work, times));
     if work.kind.is_crowded() {
-        figures.extend(times.iter().map(|of_variant| crowded(of_variant, on_two)));
+        for (name, before) in before {
+            figures.extend(times.iter().map(|of_variant| crowded(of_variant, (*name, before))));
+        }
     }
     (format!("{} ({})", work.name, if work.is_wall { "wall" } else { "cpu" }), figures)
 }
 
-/// Returns by how much the ratio of a variant is larger than on two threads.
-fn crowded(of_variant: &OfVariant, on_two: &[OfVariant]) -> Figure {
+/// Returns by how much the ratio of a variant is larger than on two threads, in the work of this
+/// name.
+fn crowded(of_variant: &OfVariant, (work, on_two): (&str, &[OfVariant])) -> Figure {
     let variant = of_variant.variant.name;
-    let name = format!("{variant} / on 2");
+    let name = format!("{variant} / {work}");
     let two = on_two.iter().find(|two| two.variant.name == variant);
-    let two = two.ok_or_else(|| "the work on 2 threads is left out".to_owned());
+    let two = two.ok_or_else(|| format!("{work} is left out"));
     let figure = match (of_variant.ratios(true), two.and_then(|two| two.ratios(true))) {
         (Ok(many), Ok(two)) => {
             Figure::new(name, many.iter().zip(two).map(|(many, two)| many / two).collect())

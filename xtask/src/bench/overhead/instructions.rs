@@ -39,7 +39,7 @@ const WITHOUT_CLOCK: (&str, &str) =
 
 /// The variants that are counted, and the most instructions that each may add. heaptrack is not:
 /// its library is preloaded, and valgrind replaces the functions that it wraps.
-const COUNTED: [(&str, Option<f64>); 20] = [
+const COUNTED: [(&str, Option<f64>); 24] = [
     ("asleep", Some(40.0)),
     ("profile at 512 KiB", Some(70.0)),
     ("no stacks", Some(120.0)),
@@ -56,6 +56,10 @@ const COUNTED: [(&str, Option<f64>); 20] = [
     ("mimalloc: profile at 512 KiB", Some(70.0)),
     ("mimalloc: no stacks", Some(120.0)),
     ("mimalloc: full stacks", Some(1300.0)),
+    ("snmalloc: asleep", Some(40.0)),
+    ("snmalloc: profile at 512 KiB", Some(70.0)),
+    ("snmalloc: no stacks", Some(120.0)),
+    ("snmalloc: full stacks", Some(1300.0)),
     (JEMALLOC_PROFILES[1], None),
     (HEAPSCOPE, None),
     (DHAT_10, None),

@@ -165,6 +165,14 @@ impl Run {
                 command.args(self.program.churn());
                 command.args([operations.to_string(), threads.to_string()])
             }
+            Kind::ChurnLike64 => {
+                command.args(self.program.churn());
+                // 64 threads have 200,000 blocks, and 512 paths each.
+                let [live, paths] = [200_000 / 32, 512 * 32];
+                let operations = part(effort.operations) * 8;
+                command.args([operations.to_string(), "2".to_owned()]);
+                command.args([live.to_string(), paths.to_string()])
+            }
             Kind::Json => command.arg("json").arg(&files.json[usize::from(self.is_tenth)]),
             Kind::Maps => command.args(["maps", &part(effort.maps).to_string()]),
             Kind::Fulltext => command
@@ -172,7 +180,7 @@ impl Run {
                 .args([&files.configuration, &files.texts]),
         };
         command.env_remove("DMD").envs(self.variable);
-        if !matches!(kind, Kind::Churn(_)) {
+        if !matches!(kind, Kind::Churn(_) | Kind::ChurnLike64) {
             touch_memory();
         }
         let (times, output) = process::time(&mut command)?;

@@ -15,6 +15,9 @@ pub(crate) struct Work {
 pub(crate) enum Kind {
     /// Replaces blocks at random, on this many threads.
     Churn(usize),
+    /// Replaces blocks on two threads, each with as many blocks as one of 64, and both together
+    /// with as many stacks as these.
+    ChurnLike64,
     /// Parses a big text.
     Json,
     /// Runs the example program from start to end.
@@ -23,10 +26,14 @@ pub(crate) enum Kind {
     Maps,
 }
 
-pub(crate) const WORKS: [Work; 7] = [
+/// The control for 64 threads.
+pub(crate) const LIKE_64: &str = "churn, 2 threads like 64";
+
+pub(crate) const WORKS: [Work; 8] = [
     Work { name: "churn, 1 thread", kind: Kind::Churn(1), is_wall: false, target: 0 },
     Work { name: "churn, 2 threads", kind: Kind::Churn(2), is_wall: true, target: 1 },
     Work { name: "churn, 8 threads", kind: Kind::Churn(8), is_wall: true, target: 1 },
+    Work { name: LIKE_64, kind: Kind::ChurnLike64, is_wall: true, target: 1 },
     Work { name: "churn, 64 threads", kind: Kind::Churn(64), is_wall: true, target: 1 },
     Work { name: "json", kind: Kind::Json, is_wall: false, target: 2 },
     Work { name: "fulltext", kind: Kind::Fulltext, is_wall: false, target: 2 },
@@ -38,6 +45,11 @@ impl Kind {
     /// over the system's allocator do so.
     pub(crate) fn is_crowded(self) -> bool {
         matches!(self, Kind::Churn(threads) if threads > 2)
+    }
+
+    /// Returns whether peers and other allocators do this work, too.
+    pub(crate) fn has_peers(self) -> bool {
+        !self.is_crowded() && self != Kind::ChurnLike64
     }
 }
 
@@ -60,7 +72,7 @@ impl Variant {
             return matches!(kind, Kind::Churn(1 | 2));
         }
         let is_own = matches!(self.program, Program::Dmd | Program::FramePointers);
-        !kind.is_crowded() || is_own && self.targets.is_some()
+        kind.has_peers() || is_own && self.targets.is_some()
     }
 
     /// Returns the program that it is compared with: the same allocator alone.
@@ -68,6 +80,7 @@ impl Variant {
         match self.program {
             Program::DmdJemalloc | Program::IdleJemalloc(_) => Program::Jemalloc,
             Program::DmdMimalloc => Program::Mimalloc,
+            Program::DmdSnmalloc => Program::Snmalloc,
             Program::JemallocProfiler => Program::JemallocWithProfiler,
             _ => Program::System,
         }
@@ -92,6 +105,7 @@ pub(crate) enum Program {
     System,
     Jemalloc,
     Mimalloc,
+    Snmalloc,
     /// The system's allocator, and about so many further instructions for each replaced block,
     /// which only compute.
     Idle(u32),
@@ -105,6 +119,8 @@ pub(crate) enum Program {
     DmdJemalloc,
     /// With DMD on mimalloc, in cargo's default build.
     DmdMimalloc,
+    /// With DMD on snmalloc, in cargo's default build.
+    DmdSnmalloc,
     Dhat,
     /// jemalloc's profiler, at work.
     JemallocProfiler,
@@ -147,7 +163,7 @@ const PROFILE: Option<&str> = Some("--mode=profile --sample-bytes=524288");
 const NO_STACKS: Option<&str> = Some("--stacks=none");
 const FULL_STACKS: Option<&str> = Some("--stacks=full");
 
-pub(crate) const VARIANTS: [Variant; 27] = [
+pub(crate) const VARIANTS: [Variant; 32] = [
     ours("asleep", None, Some([1.03, 1.05, 1.05]), Size::Fine),
     ours("profile at 512 KiB", PROFILE, Some([1.08, 1.10, 1.06]), Size::Fine),
     ours("profile at 64 KiB", Some("--mode=profile --sample-bytes=65536"), None, Size::Fine),
@@ -181,8 +197,13 @@ pub(crate) const VARIANTS: [Variant; 27] = [
     on(Program::DmdMimalloc, "mimalloc: profile at 512 KiB", PROFILE, Some(1.14)),
     on(Program::DmdMimalloc, "mimalloc: no stacks", NO_STACKS, Some(1.4)),
     on(Program::DmdMimalloc, "mimalloc: full stacks", FULL_STACKS, Some(2.2)),
+    on(Program::DmdSnmalloc, "snmalloc: asleep", None, Some(1.05)),
+    on(Program::DmdSnmalloc, "snmalloc: profile at 512 KiB", PROFILE, Some(1.14)),
+    on(Program::DmdSnmalloc, "snmalloc: no stacks", NO_STACKS, Some(1.4)),
+    on(Program::DmdSnmalloc, "snmalloc: full stacks", FULL_STACKS, Some(2.2)),
     peer("jemalloc alone", Program::Jemalloc, None, Size::All),
     peer("mimalloc alone", Program::Mimalloc, None, Size::All),
+    peer("snmalloc alone", Program::Snmalloc, None, Size::All),
     peer(HEAPTRACK, Program::Heaptrack, None, Size::Tenth),
     peer(DHAT_10, Program::Dhat, None, Size::Tenth),
     peer(DHAT_ALL, Program::Dhat, Some(("DHAT_FRAMES", "all")), Size::Tenth),
