@@ -35,7 +35,7 @@ use self::claimants::Claimants;
 use self::fields::VisitedFields;
 pub(crate) use self::log::ClaimLog;
 use self::packed::PackedClaims;
-use self::starts::{Starts, StartsOfRegion};
+use self::starts::{Starts, StartsOfRegion, start_of};
 use self::words::{LARGE, MAX_CLAIMANTS, OLD, WRONG_KINDS, WRONG_SHIFT, second_word};
 use super::holders::reached::Roots;
 use super::holders::skipped::SkippedPointers;
@@ -141,8 +141,8 @@ impl ClaimBuffer {
         expected: &ExpectedBlocks<'_>,
         block: &ExpectedBlock,
     ) -> Option<ExpectedSizes> {
-        // Larger sizes do not fit into a word, and are not asked about in vain.
-        if block.known().is_none() && block.size.get() > ShortClaim::MOST_REQUESTED {
+        // Larger sizes do not fit into a word: no query for them.
+        if block.known().is_none() && block.size() > ShortClaim::MOST_REQUESTED {
             return None;
         }
         let at_begin = starts.map_or(AtBegin::NoBlock, |starts| starts.known.at(start));
@@ -162,7 +162,7 @@ impl ClaimBuffer {
         block: &ExpectedBlock,
         claimant: Claimant,
     ) -> Option<usize> {
-        let (start, requested) = (sys::untagged(block.start.get().addr()), block.size.get());
+        let (start, requested) = (start_of(block), block.size());
         let starts = self.starts.of(Region::of(start));
         if let Some(sizes) = self.sizes_at(start, starts, expected, block)
             && self.push_short(start, sizes, claimant)
@@ -293,7 +293,7 @@ impl Recorder for ClaimBuffer {
             let quick = self.claim_quickly(&blocks, rest, reporter, &mut counted);
             let Some((slow, after)) = rest[quick..].split_first() else { return counted };
             rest = after;
-            let claimant = Claimant { reporter, field: slow.field.get() };
+            let claimant = Claimant { reporter, field: slow.field() };
             match self.claim_slowly(&blocks, slow, claimant) {
                 Some(bytes) => counted += CountedBlocks { blocks: 1, bytes },
                 None => (blocks.missed)(slow),

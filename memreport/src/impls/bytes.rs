@@ -31,7 +31,7 @@ impl MallocSizeOf for Bytes {
         add_handle(ops, self, memory, [self.len(); 2], owners_of(self));
     }
 
-    // Not inlined, here and below: a dev build of a program would compile it, unoptimized.
+    // Not inlined, here and below: a program's dev build would compile it itself, unoptimized.
     #[inline(never)]
     fn prefetch(&self, ahead: Lookahead<'_>) {
         match Owners::of(self) {
@@ -54,7 +54,7 @@ enum Owners {
     Static,
     /// The block's start a second time, with the lowest bit set: one owner has all of the block.
     Tag,
-    /// The address of what counts the owners, or of the memory.
+    /// The block that counts the owners, or the memory itself, perhaps with the lowest bit set.
     Pointer(usize),
     /// It cannot be read, or its place is not known.
     Unknown,
@@ -81,6 +81,7 @@ fn place_of_owners() -> usize {
     static PLACE: AtomicUsize = AtomicUsize::new(UNSET);
     const UNSET: usize = usize::MAX;
 
+    // Relaxed: threads that come here at the same time find the same place.
     match PLACE.load(Relaxed) {
         UNSET => {
             let place = find_place_of_owners();

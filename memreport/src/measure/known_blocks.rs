@@ -5,7 +5,7 @@ use crate::tracker::recorder::Recorder;
 use crate::tracker::region_blocks::RegionBlocks;
 use crate::tracker::short_claim::{Region, untagged};
 
-/// The number of places for regions at hand: few, for small stacks. An array, so that a collection
+/// The number of places for regions at hand. Few, since they are on the stack: a collection
 /// allocates no block for them.
 const AT_HAND: usize = 8;
 
@@ -89,7 +89,7 @@ mod tests {
     /// A recorder that knows these regions.
     struct Regions(Vec<(Region, Vec<u8>)>);
 
-    const SIZES: SizeCodes = SizeCodes { align_bits: 4, rest: 8 };
+    const SIZES: SizeCodes = SizeCodes { align_bits: 4, remainder: 8 };
 
     impl Recorder for Regions {
         fn claimed(&self, _: Claim, _: Found, _: Claimant) {}

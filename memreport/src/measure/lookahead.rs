@@ -13,7 +13,7 @@ pub(crate) const LINE: usize = 64;
 /// Prefetches the memory that will be queried soon, by hints to the processor.
 #[derive(Clone, Copy)]
 pub struct Lookahead<'t> {
-    /// The table that is asked about blocks of unknown layouts.
+    /// The table in which blocks of unknown layouts are looked up.
     pub(crate) table: Option<&'t dyn Tracker>,
     /// True if the allocator reads sizes from the words before blocks.
     pub(crate) reads_headers: bool,

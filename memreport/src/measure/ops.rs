@@ -38,7 +38,7 @@ use super::size_of::{MallocShallowSizeOf, MallocSizeOf};
 use crate::allocator::size_source::SizeSource;
 use crate::field::Field;
 use crate::tracker::Tracker;
-use crate::tracker::claim::{Claim, Otherwise, Place, Wrong};
+use crate::tracker::claim::{Claim, Place, SizeFrom, Wrong};
 use crate::tracker::recorder::Recorder;
 use crate::tracker::words::words_of;
 
@@ -164,7 +164,7 @@ impl<'a> Ops<'a> {
             return self.count(unsafe { usable_size(start, layout) });
         }
         if let Some(pending) = self.pending {
-            let query = Otherwise::query(layout);
+            let query = SizeFrom::query(layout);
             // SAFETY: the caller's contract.
             return unsafe { self.expect_own_block(start, layout.size(), query, pending) };
         }

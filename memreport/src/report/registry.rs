@@ -235,7 +235,7 @@ fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
     match outcome {
         Ok(()) => reports.gathered.add(own),
         Err(panic) => {
-            collection.forget_reporter();
+            collection.remove_visits_of_reporter();
             if let Some((recorder, position)) = begin {
                 recorder.roll_back(position);
             }

@@ -31,63 +31,59 @@ pub enum Place {
 /// A block as a reporter expects it in the table.
 #[derive(Debug)]
 pub struct ExpectedBlock {
-    /// The address of its first byte.
-    pub start: Cell<*const u8>,
-    /// The size in bytes with which it was allocated, or `NO_SIZE` if that is unknown.
-    pub size: Cell<usize>,
-    /// The innermost field of a derived type that led to the block.
-    pub field: Cell<Option<&'static Field>>,
-    /// The bytes to count if an incomplete table does not have it.
-    pub(crate) otherwise: Cell<Otherwise>,
-    /// The usable bytes, if they are [`Known`](Otherwise::Known).
+    pub(crate) start: Cell<*const u8>,
+    /// The requested bytes, or [`NO_SIZE`](Self::NO_SIZE).
+    pub(crate) size: Cell<usize>,
+    pub(crate) field: Cell<Option<&'static Field>>,
+    pub(crate) size_from: Cell<SizeFrom>,
+    /// The usable bytes, if they are [`Known`](SizeFrom::Known).
     pub(crate) usable: Cell<usize>,
 }
 
-/// The bytes to count for a block that an incomplete table does not have.
+/// The source of a block's usable bytes, if these do not follow from the copy of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Otherwise {
-    /// Its requested bytes, as computed ones.
-    Computed,
-    /// The usable bytes that the allocator reports. The block must be alive and has this alignment,
-    /// of at most 16 bytes.
-    Queried(Alignment),
-    /// The usable bytes that the allocator reports, as of [`Queried`](Self::Queried), but with an
-    /// alignment of more than 16 bytes.
-    QueriedAligned(Alignment),
-    /// Its usable bytes, which are known: the allocator has reported them, or it was there when the
+pub(crate) enum SizeFrom {
+    /// The table. If it has gaps and not this block: the requested bytes, as computed ones.
+    Request,
+    /// The allocator. The block must be alive and has this alignment, of at most 16 bytes.
+    Query(Alignment),
+    /// The allocator, as of [`Query`](Self::Query), with an alignment of more than 16 bytes.
+    AlignedQuery(Alignment),
+    /// None: they are known. The allocator has reported them, or the block was there when the
     /// collection began.
     Known,
-    /// None: it stands for a claim that is answered already.
+    /// None: the block stands for a claim that is answered already.
     Answered,
 }
 
-impl Otherwise {
+impl SizeFrom {
     /// The largest alignment of blocks whose size classes are those of their sizes alone.
     pub(crate) const USUAL_ALIGN: usize = 16;
 
-    /// Returns the kind of a live block with this layout.
+    /// Returns the query for a live block with this layout.
     #[inline(always)]
     pub(crate) fn query(layout: Layout) -> Self {
         let alignment = Alignment::of(layout);
         if layout.align() <= Self::USUAL_ALIGN {
-            Self::Queried(alignment)
+            Self::Query(alignment)
         } else {
-            Self::QueriedAligned(alignment)
+            Self::AlignedQuery(alignment)
         }
     }
 
     /// Returns the alignment, if the allocator reports the usable bytes.
     pub(crate) fn alignment(self) -> Option<Alignment> {
         match self {
-            Self::Queried(alignment) | Self::QueriedAligned(alignment) => Some(alignment),
+            Self::Query(alignment) | Self::AlignedQuery(alignment) => Some(alignment),
             _ => None,
         }
     }
 
-    /// Returns whether blocks of this kind have a known size and no large alignment.
+    /// Returns whether the requested bytes are known, and no large alignment is: a size class may
+    /// tell the usable bytes.
     #[inline(always)]
-    pub(crate) fn is_usual(self) -> bool {
-        matches!(self, Self::Computed | Self::Queried(_))
+    pub(crate) fn may_be_of_class(self) -> bool {
+        matches!(self, Self::Request | Self::Query(_))
     }
 }
 
@@ -110,7 +106,8 @@ impl Alignment {
 }
 
 impl ExpectedBlock {
-    /// Stands for an unknown size. No block has it, so that the quick look-up does not find one.
+    /// Stands for unknown requested bytes. No block has so many, so that the quick look-up does not
+    /// find one.
     pub(crate) const NO_SIZE: usize = isize::MAX.unsigned_abs();
 
     /// Creates the block of this start and size, without a field.
@@ -120,19 +117,41 @@ impl ExpectedBlock {
             start: Cell::new(start),
             size: Cell::new(size),
             field: Cell::new(None),
-            otherwise: Cell::new(Otherwise::Computed),
+            size_from: Cell::new(SizeFrom::Request),
             usable: Cell::new(0),
         }
     }
 }
 
 impl ExpectedBlock {
+    /// Returns the address of its first byte.
+    #[inline(always)]
+    #[must_use]
+    pub fn start(&self) -> *const u8 {
+        self.start.get()
+    }
+
+    /// Returns the size in bytes with which it was allocated; more than any block has if that is
+    /// unknown.
+    #[inline(always)]
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size.get()
+    }
+
+    /// Returns the innermost field of a derived type that led to the block.
+    #[inline(always)]
+    #[must_use]
+    pub fn field(&self) -> Option<&'static Field> {
+        self.field.get()
+    }
+
     /// Returns the sizes, if the usable bytes are known.
     #[inline(always)]
     #[must_use]
     pub fn known(&self) -> Option<ExpectedSizes> {
         let sizes = || ExpectedSizes { requested: self.requested(), usable: self.usable.get() };
-        (self.otherwise.get() == Otherwise::Known).then(sizes)
+        (self.size_from.get() == SizeFrom::Known).then(sizes)
     }
 
     /// Returns the size with which it was allocated, if that is known.
@@ -188,7 +207,7 @@ impl ExpectedBlocks<'_> {
 /// look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtBegin {
-    /// Nothing is known, or not the size.
+    /// There may be a block, whose size is unknown.
     Unknown,
     /// There was no block.
     NoBlock,

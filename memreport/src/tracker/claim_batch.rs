@@ -192,9 +192,9 @@ impl ClaimBatch {
         self.words.get(self.used.get()..).unwrap_or(&[])
     }
 
-    /// Adds the words that were stored in the first free places, and need not be checked.
+    /// Adds the words that were stored in the first free places, as checked ones.
     #[inline(always)]
-    pub fn take(&self, words: usize) {
+    pub fn add_stored(&self, words: usize) {
         self.used.set(self.used.get() + words);
         self.set_checked();
     }

@@ -20,8 +20,8 @@ pub trait Recorder {
         None
     }
 
-    /// Checks the claims that were added so, before their blocks may be freed: the recorder knows
-    /// blocks that live.
+    /// Checks the claims that were added so since the last call. Called while their blocks live,
+    /// since the table has no others.
     fn check_quick_claims(&self) {}
 
     /// Records several blocks, all for this reporter, and counts their usable bytes. `missed`
@@ -87,7 +87,8 @@ pub trait Recorder {
     /// Returns the position after everything that was recorded so far.
     fn position(&self) -> Position;
 
-    /// Discards what was recorded from this position on, because the reporter that made it failed.
+    /// Discards the claims and the pointers of foreign values from this position on, because the
+    /// reporter that made them failed. Visited and skipped fields stay.
     fn roll_back(&self, position: Position);
 }
 
@@ -111,7 +112,7 @@ impl FieldCache {
         FieldCache([const { Cell::new(0) }; 64])
     }
 
-    /// Inserts a field. Returns whether its slot held another one.
+    /// Inserts a field. Returns whether it was not in its slot before.
     #[inline]
     pub fn insert(&self, field: &'static Field) -> bool {
         let (place, address) = self.place(field);

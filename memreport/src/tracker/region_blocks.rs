@@ -9,8 +9,9 @@ use super::size_classes::UNIT;
 pub struct SizeCodes {
     /// The bytes that blocks are aligned to, as a power of two.
     pub align_bits: u32,
-    /// The rest of nearly all usable sizes, divided by 16: glibc's headers take 8 bytes.
-    pub rest: usize,
+    /// The remainder of nearly all usable sizes modulo 16: 8 over glibc, whose headers take 8
+    /// bytes.
+    pub remainder: usize,
 }
 
 impl SizeCodes {
@@ -24,7 +25,7 @@ impl SizeCodes {
     #[inline]
     #[must_use]
     pub fn code(self, usable: usize) -> u8 {
-        let units = usable.wrapping_sub(self.rest);
+        let units = usable.wrapping_sub(self.remainder);
         match u8::try_from(units / UNIT + 1) {
             Ok(code) if units & (UNIT - 1) == 0 => code,
             _ => Self::OTHER_SIZE,
@@ -38,7 +39,7 @@ impl SizeCodes {
         match code {
             Self::NO_BLOCK => AtBegin::NoBlock,
             Self::OTHER_SIZE => AtBegin::Unknown,
-            code => AtBegin::Usable((usize::from(code) - 1) * UNIT + self.rest),
+            code => AtBegin::Usable((usize::from(code) - 1) * UNIT + self.remainder),
         }
     }
 
@@ -65,7 +66,7 @@ impl RegionBlocks<'_> {
     /// Returns a region in which no block started.
     #[must_use]
     pub(crate) const fn none_of(region: Region) -> Self {
-        RegionBlocks { region, sizes: SizeCodes { align_bits: 0, rest: 0 }, codes: &[] }
+        RegionBlocks { region, sizes: SizeCodes { align_bits: 0, remainder: 0 }, codes: &[] }
     }
 
     /// Returns the block that started at this address of the region.
@@ -83,9 +84,7 @@ impl RegionBlocks<'_> {
     #[inline(always)]
     #[must_use]
     pub fn has(&self, address: usize) -> bool {
-        let is_aligned = address & ((1 << self.sizes.align_bits) - 1) == 0;
-        let code = self.codes.get(self.sizes.index(address)).copied();
-        is_aligned && code.is_some_and(|code| code != SizeCodes::NO_BLOCK)
+        self.at(address) != AtBegin::NoBlock
     }
 
     /// Returns the address of the code for a block that started here, to prefetch it.

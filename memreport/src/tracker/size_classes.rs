@@ -71,8 +71,18 @@ impl SizeClasses {
     /// they follow from these: less than 4 KiB, with a slop that fits into seven bits.
     #[inline(always)]
     pub(crate) fn usable(&self, size: usize) -> Option<usize> {
-        let usable = *self.usable.get(size.div_ceil(UNIT))?;
+        // No block has so many bytes that the sum wraps around; then it is a size of no class.
+        let units = size.wrapping_add(UNIT - 1) / UNIT;
+        let usable = *self.usable.get(units)?;
         (usable != 0).then_some(usize::from(usable))
+    }
+
+    /// Returns whether a block of `size` requested bytes, without a large alignment, may have so
+    /// many usable bytes. Where classes tell sizes, it has.
+    #[inline(always)]
+    pub(crate) fn may_have(&self, usable: usize, size: usize) -> bool {
+        let width = self.widths.get(usable / UNIT + 1);
+        width.is_some_and(|width| usable.wrapping_sub(size) < usize::from(*width))
     }
 
     /// Returns whether a block of `size` requested bytes has `usable` bytes, if a block at its
@@ -100,11 +110,9 @@ mod tests {
             for size in (0..5000).chain([isize::MAX.unsigned_abs(), usize::MAX]) {
                 let is_class = class(size) == Some(usable) && code < 255;
                 let is_narrow = usable.wrapping_sub(size) < usize::from(WIDEST);
-                assert_eq!(
-                    classes.has(code, usable, size),
-                    is_class && is_narrow,
-                    "{usable} {size}"
-                );
+                let expected = is_class && is_narrow;
+                assert_eq!(classes.has(code, usable, size), expected, "{usable} {size}");
+                assert_eq!(classes.may_have(usable, size), expected, "{usable} {size}");
             }
         }
     }
@@ -133,5 +141,6 @@ mod tests {
         assert!(classes.has(3, 40, 40) && classes.has(3, 40, 9));
         assert!(!classes.has(3, 40, 8) && !classes.has(3, 40, 41));
         assert!(!classes.has(255, 4072, 4072) && !classes.has(0, 8, 8));
+        assert!(classes.may_have(40, 9) && !classes.may_have(40, 8) && !classes.may_have(136, 40));
     }
 }

@@ -14,7 +14,7 @@ use memreport::__private::{
 use super::ClaimBuffer;
 use super::claimants::ClaimantId;
 use super::packed::short_claim;
-use super::starts::{Codes, UNIT};
+use super::starts::{Codes, code_at};
 use crate::collect::tracking;
 use crate::table::BLOCKS;
 
@@ -106,9 +106,7 @@ impl ClaimBuffer {
 fn are_in(codes: &Codes, words: &[Cell<u64>]) -> bool {
     words.iter().all(|word| {
         let within = ShortClaim { region: Region(0), word: word.get() }.within();
-        // Of no multiple, the highest bits are set then.
-        let index = within.rotate_right(UNIT.trailing_zeros());
-        codes.get(index).is_some_and(|code| *code != SizeCodes::NO_BLOCK)
+        code_at(codes, within).is_some_and(|code| code != SizeCodes::NO_BLOCK)
     })
 }
 

@@ -126,13 +126,13 @@ impl PackedClaims {
     #[inline(never)]
     fn flush(&self) {
         let batch = self.batch.words();
-        self.batch.clear();
         let mut list = self.words.borrow_mut();
         let before = list.as_slice().len();
         if !list.push_all_past_caches(batch) {
             self.count_lost(batch);
             self.before_lost.set(before.min(self.before_lost.get()));
         }
+        self.batch.clear();
     }
 
     #[cold]

@@ -10,8 +10,7 @@ use memreport::__private::{
 
 use super::ClaimBuffer;
 use super::claimants;
-use super::starts::{Codes, UNIT};
-use crate::mem::sys;
+use super::starts::{Codes, UNIT, code_at, start_of};
 
 /// Blocks of one region, and how far they are claimed.
 struct Run<'s> {
@@ -19,8 +18,8 @@ struct Run<'s> {
     number: RegionNumber,
     /// The codes of the region; `None` if nothing is known so.
     codes: Option<&'s Codes>,
-    /// To be added to a code's units, for usable bytes. Sums wrap around.
-    rest: usize,
+    /// Added to `16 * code` for usable bytes: the remainder less 16. Sums wrap around.
+    offset: usize,
     reporter: u32,
     /// The address of the last field, and the bits of its claims.
     claimant: (usize, ClaimantBits),
@@ -35,7 +34,7 @@ impl Run<'_> {
             region: Region::NONE,
             number: RegionNumber::ZERO,
             codes: None,
-            rest: 0,
+            offset: 0,
             reporter,
             claimant: (usize::MAX, ClaimantBits::ZERO),
             counted: CountedBlocks::default(),
@@ -57,23 +56,24 @@ impl ClaimBuffer {
         let places = self.packed.free_places(blocks.len());
         let mut run = Run::new(reporter);
         let mut done = 0;
+        // Each round enters a block's region, or claims the one block at which the loop over the
+        // copy has stopped. Then that loop goes on.
         while let (Some(block), Some(place)) = (blocks.get(done), places.get(done)) {
             let region = Region::of(start_of(block));
-            if region != run.region && !self.enter(&mut run, region) {
+            if region != run.region {
+                if !self.enter(&mut run, region) {
+                    break;
+                }
+            } else if let Some((claim, usable)) = self.short_claim(expected, block, reporter) {
+                place.set(claim.in_region(run.number));
+                run.counted += CountedBlocks { blocks: 1, bytes: usable };
+                done += 1;
+            } else {
                 break;
             }
-            let claimed =
-                self.claim_from_copy(&mut run, expected, &blocks[done..], &places[done..]);
-            done += claimed;
-            if claimed > 0 {
-                continue;
-            }
-            let Some((claim, usable)) = self.short_claim(expected, block, reporter) else { break };
-            place.set(claim.in_region(run.number));
-            run.counted += CountedBlocks { blocks: 1, bytes: usable };
-            done += 1;
+            done += self.claim_from_copy(&mut run, expected, &blocks[done..], &places[done..]);
         }
-        self.packed.batch().take(done);
+        self.packed.batch().add_stored(done);
         *counted += run.counted;
         done
     }
@@ -88,7 +88,7 @@ impl ClaimBuffer {
         let Some(number) = self.number_of(region) else { return false };
         (run.region, run.number) = (region, number);
         run.codes = found.and_then(|found| <&Codes>::try_from(found.known.codes).ok());
-        run.rest = found.map_or(0, |found| found.known.sizes.rest.wrapping_sub(UNIT));
+        run.offset = found.map_or(0, |found| found.known.sizes.remainder.wrapping_sub(UNIT));
         true
     }
 
@@ -110,22 +110,20 @@ impl ClaimBuffer {
         let (mut done, mut bytes) = (0, 0);
         for (block, place) in blocks.iter().zip(places) {
             // Mostly it is the field of the block before.
-            if claimants::address(block.field.get()) != field {
-                let claimant = Claimant { reporter: run.reporter, field: block.field.get() };
+            if claimants::address(block.field()) != field {
+                let claimant = Claimant { reporter: run.reporter, field: block.field() };
                 let Some(found) = recent.bits(claimant) else { break };
                 (field, bits) = (claimants::address(claimant.field), found);
             }
             let start = start_of(block);
-            // Of an address outside, or of no multiple, the highest bits are set then.
-            let index = start.wrapping_sub(first).rotate_right(UNIT.trailing_zeros());
-            let Some(code) = codes.get(index) else { break };
+            let Some(code) = code_at(codes, start.wrapping_sub(first)) else { break };
             let (claim, usable) = if let Some(sizes) = block.known() {
                 let Some(claim) = ShortClaim::new(start, sizes, bits) else { break };
                 (claim, sizes.usable)
             } else {
-                let usable = (usize::from(*code) * UNIT).wrapping_add(run.rest);
-                let Some(usable) = expected.quick_answer(block, (*code, usable)) else { break };
-                (ShortClaim::of_small(start, block.size.get(), usable, bits), usable)
+                let usable = (usize::from(code) * UNIT).wrapping_add(run.offset);
+                let Some(usable) = expected.quick_answer(block, (code, usable)) else { break };
+                (ShortClaim::of_small(start, block.size(), usable, bits), usable)
             };
             place.set(claim.in_region(number));
             (done, bytes) = (done + 1, bytes + usable);
@@ -148,14 +146,8 @@ impl ClaimBuffer {
             Some(sizes) => sizes,
             None => self.sizes_at(start, self.starts.of(Region::of(start)), expected, block)?,
         };
-        let claimant = Claimant { reporter, field: block.field.get() };
+        let claimant = Claimant { reporter, field: block.field() };
         let bits = self.claimants.id(claimant).and_then(|id| ClaimantBits::of(id.0))?;
         Some((ShortClaim::new(start, sizes, bits)?, sizes.usable))
     }
-}
-
-/// Returns the address of an expected block.
-#[inline(always)]
-fn start_of(block: &ExpectedBlock) -> usize {
-    sys::untagged(block.start.get().addr())
 }

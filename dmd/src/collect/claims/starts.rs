@@ -4,10 +4,13 @@
 //! A claim of such a block needs no look-up. The copy takes an eighth of the table or less, so more
 //! of it stays in the cache.
 
+mod huge_pages;
+
 use memreport::__private::{
     AroundBegin, AtBegin, ExpectedBlock, Region, RegionBlocks, SizeCodes, prefetch,
 };
 
+use self::huge_pages::{Huge, LastBytes};
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::table::blocks::Granule;
@@ -34,13 +37,13 @@ pub(crate) struct Starts {
     regions: [Option<RegionStarts>; MAX_REGIONS],
     /// The index of the region that has received the last block.
     last: usize,
-    /// The blocks of other sizes, by address.
+    /// The blocks of other sizes and those in two regions, by address.
     others: PageList<OtherBlock>,
     /// True if blocks are missing.
     is_incomplete: bool,
 }
 
-/// A block whose size has no code.
+/// A block whose size has no code, or that ends in another region.
 #[derive(Clone, Copy, Debug)]
 struct OtherBlock {
     start: usize,
@@ -57,57 +60,6 @@ struct RegionStarts {
     last_bytes: LastBytes,
 }
 
-/// The last bytes that were written, which decide about huge pages: claims read the copy at random,
-/// and wait for the translation of its addresses. But where blocks lie far apart, a huge page would
-/// be mostly empty.
-#[derive(Debug, Default)]
-struct LastBytes {
-    /// The last address, in pages.
-    page: usize,
-    /// The pages that were written of the huge page in which it lies.
-    pages: usize,
-    /// True if that one is preferred to small pages.
-    is_huge: bool,
-}
-
-/// The huge pages that a byte is the reason for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Huge {
-    None,
-    /// The huge page that begins with the byte.
-    This,
-    /// That one, and the one before, which has small pages.
-    Both,
-}
-
-impl LastBytes {
-    /// Goes on to a byte at a higher address. If it is the first one of a huge page, and the huge
-    /// page before is dense, that is, at least a quarter of its pages were written, returns these.
-    #[inline]
-    fn go_on(&mut self, address: usize) -> Huge {
-        let page = address / sys::PAGE;
-        if page == self.page { Huge::None } else { self.turn(page) }
-    }
-
-    fn turn(&mut self, page: usize) -> Huge {
-        const PAGES: usize = sys::HUGE_PAGE / sys::PAGE;
-        let huge_pages = page / PAGES - self.page / PAGES;
-        self.page = page;
-        if huge_pages == 0 {
-            self.pages += 1;
-            return Huge::None;
-        }
-        let is_behind_dense = huge_pages == 1 && self.pages >= PAGES / 4;
-        let was_huge = std::mem::replace(&mut self.is_huge, is_behind_dense);
-        self.pages = 1;
-        match is_behind_dense {
-            false => Huge::None,
-            true if was_huge => Huge::This,
-            true => Huge::Both,
-        }
-    }
-}
-
 /// The blocks of a region, for many questions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StartsOfRegion<'s> {
@@ -118,9 +70,9 @@ pub(crate) struct StartsOfRegion<'s> {
 impl Starts {
     pub(crate) fn new(granule: Granule) -> Self {
         let align_bits = granule.align().trailing_zeros();
-        let rest = if granule.bytes() == 2 * UNIT { UNIT / 2 } else { 0 };
+        let remainder = if granule.bytes() == 2 * UNIT { UNIT / 2 } else { 0 };
         Starts {
-            sizes: SizeCodes { align_bits, rest },
+            sizes: SizeCodes { align_bits, remainder },
             regions: [const { None }; MAX_REGIONS],
             last: 0,
             others: PageList::new(),
@@ -140,8 +92,10 @@ impl Starts {
         if let Some(found) = &mut self.regions[self.last] {
             found.set(self.sizes.index(start), page_of(start), code);
         }
-        let other = OtherBlock { start, end: start.saturating_add(usable) };
-        if code == OTHER_SIZE && !self.others.push(other) {
+        let end = start.saturating_add(usable);
+        // In its second region, a block is not near any byte of the copy.
+        let is_other = code == OTHER_SIZE || Region::of(end.saturating_sub(1)) != region;
+        if is_other && !self.others.push(OtherBlock { start, end }) {
             self.set_incomplete();
         }
     }
@@ -178,20 +132,18 @@ impl Starts {
 
     /// Prefetches for these blocks.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, mut blocks: &[ExpectedBlock]) {
-        while let Some(first) = blocks.first() {
-            let region = Region::of(start_of(first));
-            let bytes =
-                self.of(region).map_or(std::ptr::null(), |found| found.known.codes.as_ptr());
-            let is_other = |block| {
-                let start = start_of(block);
-                // Of a region without blocks it is any address, which does no harm.
-                prefetch(bytes.wrapping_add(self.sizes.index(start)));
-                Region::of(start) != region
-            };
+    pub(crate) fn prefetch(&self, blocks: &[ExpectedBlock]) {
+        let (mut region, mut codes) = (Region::NONE, std::ptr::null::<u8>());
+        for block in blocks {
+            let start = start_of(block);
             // Mostly all of them are of one region.
-            let count = blocks.iter().position(is_other).unwrap_or(blocks.len());
-            blocks = &blocks[count..];
+            if Region::of(start) != region {
+                region = Region::of(start);
+                codes =
+                    self.of(region).map_or(std::ptr::null(), |found| found.known.codes.as_ptr());
+            }
+            // Of a region without blocks it is any address, which does no harm.
+            prefetch(codes.wrapping_add(self.sizes.index(start)));
         }
     }
 
@@ -251,13 +203,21 @@ impl Starts {
 /// Returns the index of an address's page in its region.
 #[inline(always)]
 fn page_of(address: usize) -> usize {
-    (address & (Region::BYTES - 1)) >> PAGE_BITS
+    (address & Region::WITHIN) >> PAGE_BITS
+}
+
+/// Returns the code for a block at this offset in the region; `None` if it is outside, or no
+/// multiple of 16.
+#[inline(always)]
+pub(super) fn code_at(codes: &Codes, offset: usize) -> Option<u8> {
+    // The rotation moves the bits of a remainder to the top: the index is out of range then.
+    codes.get(offset.rotate_right(UNIT.trailing_zeros())).copied()
 }
 
 /// Returns the address of an expected block.
 #[inline(always)]
-fn start_of(block: &ExpectedBlock) -> usize {
-    sys::untagged(block.start.get().addr())
+pub(super) fn start_of(block: &ExpectedBlock) -> usize {
+    sys::untagged(block.start().addr())
 }
 
 impl RegionStarts {
@@ -270,7 +230,7 @@ impl RegionStarts {
     #[inline]
     fn set(&mut self, index: usize, page: usize, code: u8) {
         let address = self.bytes.as_slice().as_ptr().addr() + index;
-        match self.last_bytes.go_on(address) {
+        match self.last_bytes.advance(address) {
             Huge::None => {}
             Huge::This => self.bytes.prefer_huge_page(index),
             Huge::Both => {
@@ -358,27 +318,18 @@ mod tests {
     }
 
     #[test]
-    fn dense_pages_and_the_next_one_are_huge() {
-        const PAGES: usize = sys::HUGE_PAGE / sys::PAGE;
-        let mut last = LastBytes::default();
-        let first = 7 * PAGES;
-        // Pages, and the huge pages that the first byte of each is the reason for.
-        let dense = (0..PAGES / 4).map(|page| (first + page, Huge::None));
-        let next = [(first + PAGES + 3, Huge::Both), (first + PAGES + 4, Huge::None)];
-        let sparse = [(first + 2 * PAGES, Huge::None), (first + 3 * PAGES, Huge::None)];
-        let far = (0..PAGES).map(|page| (first + 9 * PAGES + page, Huge::None));
-        let behind_far = [(first + 11 * PAGES, Huge::None)];
-        let many = (1..PAGES).map(|page| (first + 11 * PAGES + page, Huge::None));
-        let more = (0..PAGES).map(|page| {
-            (first + 12 * PAGES + page, if page == 0 { Huge::Both } else { Huge::None })
-        });
-        let last_one = [(first + 13 * PAGES, Huge::This)];
-        let all = dense.chain(next).chain(sparse).chain(far).chain(behind_far);
-        for (page, expected) in all.chain(many).chain(more).chain(last_one) {
-            let address = page * sys::PAGE + 8;
-            assert_eq!(last.go_on(address), expected, "{page}");
-            assert_eq!(last.go_on(address + 8), Huge::None, "{page}");
+    #[cfg_attr(miri, ignore = "the copy of a region is large")]
+    fn a_small_block_in_two_regions_is_around_all_its_bytes() {
+        let mut starts = Starts::new(Granule::OF_16);
+        let start = 2 * Region::BYTES - 32;
+        let blocks = [(start - 16, 16), (start, 64), (start + 80, 16)];
+        blocks.iter().for_each(|(start, usable)| starts.insert(*start, *usable));
+        for offset in [0, 31, 32, 63] {
+            let expected = AroundBegin::Block { start, usable: 64 };
+            assert_eq!(starts.around(start + offset), expected, "{offset}");
         }
+        assert_eq!(starts.around(start + 64), AroundBegin::NoBlock);
+        assert_eq!(at(&starts, start), AtBegin::Usable(64));
     }
 
     #[test]

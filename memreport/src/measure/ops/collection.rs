@@ -6,7 +6,7 @@ use core::cell::{Cell, RefCell};
 use std::time::Duration;
 
 #[cfg(feature = "std")]
-use super::locks::Patience;
+use super::locks::LockTime;
 
 use crate::allocator::size_source::{SizeSource, UsableSizeFn};
 use crate::field::Field;
@@ -28,12 +28,10 @@ pub(crate) struct Collection<'c> {
     pub(super) recorder: Option<&'c dyn Recorder>,
     /// The size query of the program's allocator.
     pub(super) usable_size: UsableSizeFn,
-    /// The same query, if blocks whose layouts are known are only counted.
+    /// The same query, if blocks of known layouts are counted at once and not claimed.
     pub(super) queries_own_blocks: Option<UsableSizeFn>,
     /// The way in which blocks are claimed.
-    claiming: Claiming,
-    /// True if the sizes of most own blocks can be read from the words before them.
-    pub(super) has_size_words: bool,
+    pub(super) claiming: Claiming,
     /// Where claims with known sizes are added.
     pub(super) quick_claims: Option<QuickClaims<'c>>,
     /// The size classes of the allocator, if sizes come from it or from a tracker.
@@ -50,19 +48,20 @@ pub(crate) struct Collection<'c> {
     /// The number of the reporter that claims refer to.
     pub(super) reporter: Cell<u32>,
     #[cfg(feature = "std")]
-    pub(super) locks: Patience,
+    pub(super) locks: LockTime,
 }
 
-/// The way in which a collection claims blocks.
+/// The way in which a collection claims the blocks of borrowed values.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Claiming {
-    /// The blocks wait: their sizes follow from the recorder's copy of the table.
+pub(super) enum Claiming {
+    /// Later: blocks wait in a ring, and their sizes follow from the recorder's copy of the table.
     Later,
-    /// At once, with the sizes of their classes. The recorder checks the claims.
-    Checked,
-    /// At once, with the sizes of their headers or classes, or those that the query reports: the
-    /// table has gaps.
-    WithGaps,
+    /// At once, with size classes. The table has every block, and the recorder checks the claims.
+    ByClass,
+    /// At once, with size classes or the allocator's answer: the table has gaps.
+    ByQuery,
+    /// At once, with the word before the block or the allocator's answer: the table has gaps.
+    BySizeWord,
 }
 
 impl<'c> Collection<'c> {
@@ -92,12 +91,15 @@ impl<'c> Collection<'c> {
             recorder,
             usable_size,
             queries_own_blocks,
-            claiming: match quick_claims {
-                _ if has_gaps => Claiming::WithGaps,
-                Some(_) if classes.tell_sizes() => Claiming::Checked,
-                _ => Claiming::Later,
+            claiming: if has_gaps && has_size_words() {
+                Claiming::BySizeWord
+            } else if has_gaps {
+                Claiming::ByQuery
+            } else if quick_claims.is_some() && classes.tell_sizes() {
+                Claiming::ByClass
+            } else {
+                Claiming::Later
             },
-            has_size_words: has_gaps && has_size_words(),
             quick_claims,
             classes,
             reads_headers: reads_headers(sizes, recorder.is_some()),
@@ -108,17 +110,15 @@ impl<'c> Collection<'c> {
             run: Cell::new(0),
             reporter: Cell::new(0),
             #[cfg(feature = "std")]
-            locks: Patience::default(),
+            locks: LockTime::default(),
         }
     }
 
     /// Returns the recorder, if it must be notified of a visit to this field.
     #[inline]
     pub(super) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
-        self.recorder.filter(|_| {
-            let is_recent = |recent: &FieldCache| recent.contains(field) || !recent.insert(field);
-            !self.recent_fields.is_some_and(is_recent)
-        })
+        let is_new = |recent: &FieldCache| !recent.contains(field) && recent.insert(field);
+        self.recorder.filter(|_| self.recent_fields.is_none_or(is_new))
     }
 
     /// Returns the recorder, if it needs the value of this skipped field.
@@ -130,13 +130,13 @@ impl<'c> Collection<'c> {
     /// Returns whether this is a collection whose table has gaps.
     #[inline(always)]
     pub(super) fn has_gaps(&self) -> bool {
-        self.claiming == Claiming::WithGaps
+        matches!(self.claiming, Claiming::ByQuery | Claiming::BySizeWord)
     }
 
     /// Returns whether claims are made at once and checked later.
     #[inline(always)]
     pub(super) fn is_checked(&self) -> bool {
-        self.claiming == Claiming::Checked
+        self.claiming == Claiming::ByClass
     }
 
     /// Returns whether claims do not wait.
@@ -173,15 +173,15 @@ impl<'c> Collection<'c> {
         self.reporter.set(reporter);
     }
 
-    /// Forgets the shared blocks that the failed reporter visited, so that others count them.
-    pub(crate) fn forget_reporter(&self) {
+    /// Removes the visits of the reporter that failed, so that others count its shared blocks.
+    pub(crate) fn remove_visits_of_reporter(&self) {
         let failed = self.run.get();
         self.visited.borrow_mut().retain(|_, run| *run != failed);
     }
 
     /// Sets the time for which all measurements together wait for locks.
     pub(crate) fn wait_for_locks(mut self, time: Duration) -> Self {
-        self.locks = Patience::of(time);
+        self.locks = LockTime::of(time);
         self
     }
 

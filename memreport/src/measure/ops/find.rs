@@ -8,7 +8,7 @@ use core::alloc::Layout;
 use core::ptr::without_provenance;
 
 use super::Ops;
-use super::pending::{MOST_SLOP, Pending};
+use super::pending::Pending;
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{AroundBegin, AtBegin, Block, Claim, Found, Place};
@@ -121,7 +121,9 @@ impl Ops<'_> {
     /// recorder knows them without a look-up and they fit a request of `size` bytes.
     fn known_block(&self, start: usize, size: usize) -> Option<usize> {
         match self.collection.known_blocks.as_ref()?.at(start) {
-            AtBegin::Usable(usable) => (usable.wrapping_sub(size) <= MOST_SLOP).then_some(usable),
+            AtBegin::Usable(usable) => {
+                self.collection.classes.may_have(usable, size).then_some(usable)
+            }
             AtBegin::Unknown | AtBegin::NoBlock => None,
         }
     }
@@ -219,6 +221,7 @@ pub(super) fn within(address: usize) -> Claim {
     Claim { address, size: None, place: Place::Inside }
 }
 
+/// Returns the block that contains this address, by a look-up in the table.
 pub(super) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
     tracker.look_up(within(address)).block
 }
@@ -253,7 +256,7 @@ mod tests {
         fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, _: u32) -> CountedBlocks {
             blocks.look_up(|block| {
                 let sizes = block.known().expect("it is known");
-                self.claims.borrow_mut().push((block.start.get().addr(), sizes));
+                self.claims.borrow_mut().push((block.start().addr(), sizes));
                 Some(sizes.usable)
             })
         }
@@ -263,7 +266,7 @@ mod tests {
         }
 
         fn nth_region(&self, index: usize) -> Option<RegionBlocks<'_>> {
-            let sizes = SizeCodes { align_bits: 4, rest: 0 };
+            let sizes = SizeCodes { align_bits: 4, remainder: 0 };
             let codes = self.codes.get_or_init(|| {
                 let mut codes = vec![SizeCodes::NO_BLOCK; 0x3000 / 16];
                 for block in BLOCKS {

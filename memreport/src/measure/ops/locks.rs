@@ -17,14 +17,14 @@ const PAUSES: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(
 
 /// The time that is left for waiting, and the number of locks that are held.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct LockTime {
     left: Cell<Duration>,
     held: Cell<usize>,
 }
 
-impl Patience {
+impl LockTime {
     pub(super) fn of(time: Duration) -> Self {
-        Patience { left: Cell::new(time), held: Cell::new(0) }
+        LockTime { left: Cell::new(time), held: Cell::new(0) }
     }
 
     /// Counts a lock as held until the returned value is dropped.
@@ -63,7 +63,7 @@ impl Patience {
 }
 
 /// A lock that is held.
-pub(super) struct Held<'p>(&'p Patience);
+pub(super) struct Held<'p>(&'p LockTime);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
@@ -88,33 +88,33 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_released_in_time_is_found() {
-        let patience = Patience::of(Duration::from_secs(60));
+        let time = LockTime::of(Duration::from_secs(60));
         let mut attempts = 0;
-        let found = patience.wait(&mut || {
+        let found = time.wait(&mut || {
             attempts += 1;
             (attempts == 20).then_some(attempts)
         });
         assert_eq!(found, Some(20));
-        assert!(patience.left.get() < Duration::from_secs(60));
+        assert!(time.left.get() < Duration::from_secs(60));
     }
 
     #[test]
     fn a_lock_that_is_never_released_leaves_time_to_the_next_ones() {
         let most = Duration::from_millis(40);
-        let patience = Patience::of(most);
-        assert_eq!(patience.wait::<()>(&mut || None), None);
-        assert!(patience.left.get() <= most / 2, "half of it is spent");
-        assert_eq!(Patience::of(Duration::ZERO).wait(&mut || Some(())), None);
+        let time = LockTime::of(most);
+        assert_eq!(time.wait::<()>(&mut || None), None);
+        assert!(time.left.get() <= most / 2, "half of it is spent");
+        assert_eq!(LockTime::of(Duration::ZERO).wait(&mut || Some(())), None);
     }
 
     #[test]
     fn a_lock_is_held_until_its_value_is_dropped() {
-        let patience = Patience::of(Duration::ZERO);
-        let (outer, inner) = (patience.hold(), patience.hold());
-        assert_eq!(patience.held.get(), 2);
+        let time = LockTime::of(Duration::ZERO);
+        let (outer, inner) = (time.hold(), time.hold());
+        assert_eq!(time.held.get(), 2);
         drop(inner);
-        assert_eq!(patience.held.get(), 1);
+        assert_eq!(time.held.get(), 1);
         drop(outer);
-        assert_eq!(patience.held.get(), 0);
+        assert_eq!(time.held.get(), 0);
     }
 }

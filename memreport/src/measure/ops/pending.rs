@@ -19,10 +19,11 @@ use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
 use core::ptr::{null, without_provenance};
 
+use super::collection::Claiming;
 use super::{Collection, Ops};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::claim::{
-    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Otherwise, Place, Wrong,
+    AtBegin, Claim, ExpectedBlock, ExpectedBlocks, ExpectedSizes, Found, Place, SizeFrom, Wrong,
 };
 use crate::tracker::claimant::Claimant;
 
@@ -32,12 +33,8 @@ const BATCH: usize = 32;
 /// The number of blocks that wait. All but one batch of them are prefetched.
 const RING: usize = 2 * BATCH;
 
-/// The most blocks that are claimed at once, without a prefetch, as after a short borrow.
+/// The most blocks that are looked up without a prefetch, as after a short borrow.
 const FEW: usize = 2;
-
-/// The most slop of glibc's blocks, but for aligned ones: a header's word and the smallest chunk
-/// less one byte, or a rest of 16 bytes that is no chunk of its own.
-pub(super) const MOST_SLOP: usize = 31;
 
 /// The blocks and claims that wait, in the order in which they were added.
 pub(super) struct Pending {
@@ -70,8 +67,8 @@ impl Pending {
     #[cold]
     fn query_none(&self) {
         for block in &self.blocks {
-            if block.otherwise.get().alignment().is_some() {
-                block.otherwise.set(Otherwise::Computed);
+            if block.size_from.get().alignment().is_some() {
+                block.size_from.set(SizeFrom::Request);
             }
         }
     }
@@ -82,11 +79,10 @@ impl Ops<'_> {
     /// have it, its size is computed.
     #[inline(always)]
     pub(super) fn expect_block(&self, pending: &Pending, start: *const u8, size: usize) {
-        self.expect(pending, start, size, Otherwise::Computed);
+        self.expect(pending, start, size, SizeFrom::Request);
     }
 
-    /// Adds a block as [`expect_block`](Self::expect_block) does. Where the table has gaps, the
-    /// allocator reports its size, since mostly nobody else knows it.
+    /// Claims a block that is borrowed, at once or later, as [`Claiming`] says.
     ///
     /// # Safety
     ///
@@ -98,14 +94,20 @@ impl Ops<'_> {
         &self,
         start: *const u8,
         size: usize,
-        query: Otherwise,
+        query: SizeFrom,
         pending: &Pending,
     ) {
-        if self.collection.claims_at_once() {
+        // The frequent cases first.
+        let claiming = self.collection.claiming;
+        if claiming == Claiming::Later {
+            self.wait(pending, start, size, query);
+        } else if claiming == Claiming::BySizeWord {
+            // SAFETY: the caller's contract, and sizes are in the words before blocks.
+            unsafe { self.claim_by_size_word(start, size, query) }
+        } else {
             // SAFETY: the caller's contract.
-            return unsafe { self.claim_queried(start, size, query) };
+            unsafe { self.claim_by_class(start, size, query) }
         }
-        self.expect(pending, start, size, query);
     }
 
     /// Adds a block as [`expect_block`](Self::expect_block) does, whose usable bytes are those of
@@ -133,14 +135,14 @@ impl Ops<'_> {
     pub(super) fn expect_supposed_block(&self, pending: &Pending, start: *const u8, size: usize) {
         if self.collection.claims_at_once() {
             match self.collection.known_blocks.as_ref().map(|known| known.at(start.addr())) {
-                Some(AtBegin::Usable(usable)) => {
+                Some(AtBegin::Usable(usable)) if self.collection.classes.may_have(usable, size) => {
                     let requested = Some(size);
                     return self.claim_known(start, ExpectedSizes { requested, usable });
                 }
                 Some(AtBegin::NoBlock) if self.collection.has_gaps() => {
                     return self.count_computed(size);
                 }
-                Some(AtBegin::NoBlock | AtBegin::Unknown) | None => {}
+                _ => {}
             }
         }
         self.expect_block(pending, start, size);
@@ -153,31 +155,38 @@ impl Ops<'_> {
             return self.claim_found_block(start, usable);
         }
         let start = without_provenance(start);
+        // `wait` takes the same place.
         pending.blocks[pending.next.get() % RING].usable.set(usable);
-        self.expect(pending, start, ExpectedBlock::NO_SIZE, Otherwise::Known);
+        self.wait(pending, start, ExpectedBlock::NO_SIZE, SizeFrom::Known);
     }
 
     #[inline(always)]
-    fn expect(&self, pending: &Pending, start: *const u8, size: usize, otherwise: Otherwise) {
+    fn expect(&self, pending: &Pending, start: *const u8, size: usize, size_from: SizeFrom) {
         if self.collection.claims_at_once() {
             let block = ExpectedBlock::new(start, size);
-            block.otherwise.set(otherwise);
+            block.size_from.set(size_from);
             return self.claim_at_once(&block);
         }
+        self.wait(pending, start, size, size_from);
+    }
+
+    /// Adds a block to those that wait.
+    #[inline(always)]
+    fn wait(&self, pending: &Pending, start: *const u8, size: usize, size_from: SizeFrom) {
         let Pending { blocks, next, .. } = pending;
         let place = next.get() % RING;
         let block = &blocks[place];
         block.start.set(start);
         block.size.set(size);
         block.field.set(self.field.get());
-        block.otherwise.set(otherwise);
+        block.size_from.set(size_from);
         next.set(place + 1);
         if (place + 1) % BATCH == 0 {
             self.look_up_prefetched(pending);
         }
     }
 
-    /// Records an answered claim after the pending ones, if there can be some.
+    /// Records an answered claim: at once, or behind the blocks that wait.
     #[cold]
     pub(super) fn record_later(&self, pending: &Pending, claim: Claim, found: Found) {
         if let Some(recorder) =
@@ -187,7 +196,7 @@ impl Ops<'_> {
         }
         pending.answered.borrow_mut().push_back((claim, found));
         let address = without_provenance(claim.address);
-        self.expect(pending, address, ExpectedBlock::NO_SIZE, Otherwise::Answered);
+        self.wait(pending, address, ExpectedBlock::NO_SIZE, SizeFrom::Answered);
     }
 
     /// Prefetches the entries of a full batch, and looks up the oldest one, whose place is needed.
@@ -250,44 +259,53 @@ impl Ops<'_> {
     #[cold]
     fn look_up_missed(&self, block: &ExpectedBlock) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
-        let (start, size) = (block.start.get(), block.size.get());
-        let otherwise = block.otherwise.get();
-        let (claim, found) = if otherwise == Otherwise::Answered {
+        let (claim, found) = if block.size_from.get() == SizeFrom::Answered {
             let answered =
                 self.pending.and_then(|pending| pending.answered.borrow_mut().pop_front());
             let Some(answered) = answered else { return };
             answered
         } else {
-            let size_if_known = block.requested();
-            let claim = Claim { address: start.addr(), size: size_if_known, place: Place::Start };
+            let (address, size) = (block.start().addr(), block.requested());
+            let claim = Claim { address, size, place: Place::Start };
             let mut found = tracker.look_up(claim);
-            if found.wrong.is_some() && self.collection.is_checked() && otherwise.is_usual() {
-                // As if the walk had added it.
-                found.bytes = self.collection.classes.usable(size).unwrap_or(found.bytes);
-            } else if found.wrong != Some(Wrong::Untracked) {
-                // The table has it.
-            } else if let Some(ExpectedSizes { requested, usable }) = block.known() {
-                if requested.is_none() {
-                    return self.count_computed(usable);
-                }
-                found.bytes = usable;
-            } else {
-                let Some(alignment) = otherwise.alignment() else {
-                    return self.count_computed(size);
-                };
-                // SAFETY: alive, by the invariant of the pending blocks.
-                found.bytes =
-                    unsafe { (self.collection.usable_size)(start, alignment.layout(size)) };
-            }
-            if found.bytes > 0 {
-                self.count(found.bytes);
+            let Some(bytes) = self.bytes_of_missed(block, found) else { return };
+            found.bytes = bytes;
+            if bytes > 0 {
+                self.count(bytes);
             }
             (claim, found)
         };
         if let Some(recorder) = self.collection.recorder {
-            let (reporter, field) = (self.collection.reporter.get(), block.field.get());
+            let (reporter, field) = (self.collection.reporter.get(), block.field());
             recorder.claimed(claim, found, Claimant { reporter, field });
         }
+    }
+
+    /// Returns the bytes to count for a block with this answer of the table. Returns `None` if they
+    /// are counted as computed ones: a table with gaps does not have the block, and nobody knows
+    /// it.
+    fn bytes_of_missed(&self, block: &ExpectedBlock, found: Found) -> Option<usize> {
+        let size_from = block.size_from.get();
+        if found.wrong.is_some() && self.collection.is_checked() && size_from.may_be_of_class() {
+            // As if the walk had added it.
+            return Some(self.collection.classes.usable(block.size()).unwrap_or(found.bytes));
+        }
+        if found.wrong != Some(Wrong::Untracked) {
+            // The table has it, or knows what is wrong with the claim.
+            return Some(found.bytes);
+        }
+        let computed = match (block.known(), size_from.alignment()) {
+            (Some(ExpectedSizes { requested: Some(_), usable }), _) => return Some(usable),
+            (Some(ExpectedSizes { requested: None, usable }), _) => usable,
+            (None, Some(alignment)) => {
+                let (start, layout) = (block.start(), alignment.layout(block.size()));
+                // SAFETY: alive, by the invariant of the pending blocks.
+                return Some(unsafe { (self.collection.usable_size)(start, layout) });
+            }
+            (None, None) => block.size(),
+        };
+        self.count_computed(computed);
+        None
     }
 }
 
@@ -296,8 +314,8 @@ impl ExpectedBlocks<'_> {
     /// address when the collection began: `code` is that one's `usable` bytes / 16 + 1, 0 if there
     /// was none, or 255 if they are not known.
     ///
-    /// They are the same only if blocks of this size have so many. Another block may have been
-    /// freed there since.
+    /// Another block may have been there at the beginning. So they are taken only if blocks of this
+    /// size have so many.
     #[inline(always)]
     #[must_use]
     pub fn quick_answer(
@@ -305,30 +323,32 @@ impl ExpectedBlocks<'_> {
         block: &ExpectedBlock,
         (code, usable): (u8, usize),
     ) -> Option<usize> {
-        let is_usual = block.otherwise.get().is_usual();
-        (is_usual && self.classes.has(code, usable, block.size.get())).then_some(usable)
+        let may_be = block.size_from.get().may_be_of_class();
+        (may_be && self.classes.has(code, usable, block.size.get())).then_some(usable)
     }
 
-    /// Returns the sizes of one of the blocks: as they were when the collection began, or as the
-    /// allocator reports them if its owner vouches for it. Returns `None` if neither is known.
+    /// Returns the sizes of one of the blocks: as the allocator reports them if the block is
+    /// borrowed, or as they were when the collection began if blocks of this size may have so many
+    /// bytes. Returns `None` if neither is known.
     #[inline(always)]
     #[must_use]
     pub fn sizes(&self, block: &ExpectedBlock, at_begin: AtBegin) -> Option<ExpectedSizes> {
         let size = block.size.get();
-        let requested = match block.otherwise.get() {
-            Otherwise::Queried(alignment) | Otherwise::QueriedAligned(alignment) => {
+        match block.size_from.get() {
+            SizeFrom::Query(alignment) | SizeFrom::AlignedQuery(alignment) => {
                 let layout = alignment.layout(size);
                 // SAFETY: alive, by the invariant of the pending blocks.
                 let usable = unsafe { (self.usable_size)(block.start.get(), layout) };
-                return Some(ExpectedSizes { requested: Some(size), usable });
+                Some(ExpectedSizes { requested: Some(size), usable })
             }
-            Otherwise::Known => return block.known(),
-            Otherwise::Computed => Some(size),
-            Otherwise::Answered => return None,
-        };
-        match at_begin {
-            AtBegin::Usable(usable) => Some(ExpectedSizes { requested, usable }),
-            AtBegin::Unknown | AtBegin::NoBlock => None,
+            SizeFrom::Known => block.known(),
+            SizeFrom::Request => match at_begin {
+                AtBegin::Usable(usable) if self.classes.may_have(usable, size) => {
+                    Some(ExpectedSizes { requested: Some(size), usable })
+                }
+                _ => None,
+            },
+            SizeFrom::Answered => None,
         }
     }
 }

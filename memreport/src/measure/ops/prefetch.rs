@@ -1,7 +1,6 @@
 //! Prefetches the memory of the next elements, because a size query mostly waits for memory.
 //!
-//! A prefetch is a hint. It reads nothing and accepts any address. Each query is still made and
-//! answered within its call.
+//! A prefetch is a hint. It reads nothing and accepts any address.
 
 use super::queue::OwningPointer;
 use super::{Collection, Ops};

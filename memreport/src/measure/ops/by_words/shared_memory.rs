@@ -280,12 +280,15 @@ fn is_known(blocks: &KnownBlocks<'_>, address: usize) -> bool {
 }
 
 /// Returns the start of memory whose start and size, or capacity, are two of these fields, and
-/// which contains so many bytes from this address on.
+/// which contains so many bytes from this address on. Of several fields the greatest: a capacity
+/// may look like an address where these are low.
 fn start_of_memory(fields: &Words<'_>, address: usize, bytes: usize) -> Option<usize> {
-    fields.clone().filter(|start| (FIRST_ADDRESS..=address).contains(start)).find(|start| {
-        let needed = address - start + bytes;
-        fields.clone().any(|size| (needed..SIZE_LIMIT).contains(&size))
-    })
+    let is_start = |start: &usize| {
+        let needed = (FIRST_ADDRESS..=address).contains(start).then(|| address - start + bytes);
+        let holds = |needed| fields.clone().any(|size| (needed..SIZE_LIMIT).contains(&size));
+        needed.is_some_and(holds)
+    };
+    fields.clone().filter(is_start).max()
 }
 
 /// Returns the block that starts at this address.
@@ -316,6 +319,22 @@ mod tests {
                 assert!(!ops.whole_block(start, size), "nothing tells that it is a block");
             });
             assert_eq!(measured.bytes, 0);
+        }
+    }
+
+    #[test]
+    fn a_capacity_is_not_the_start_of_memory_where_addresses_are_low() {
+        use crate::tracker::words::{CAN_READ, words_of};
+
+        if !CAN_READ {
+            return;
+        }
+        let (capacity, start) = (0x2000, 0x12_3000);
+        for fields in [[capacity, start, 100], [start, 100, capacity]] {
+            let found = |address, bytes| start_of_memory(&words_of(&fields), address, bytes);
+            assert_eq!(found(start + 16, 100), Some(start));
+            assert_eq!(found(start + capacity - 8, 8), Some(start));
+            assert_eq!(found(100, 8), None);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Claims blocks at once: where the table has gaps, with the sizes that the allocator reports, and
-//! where size classes tell sizes, with theirs.
+//! Claims blocks at once: with the word before the block or the allocator's answer where the table
+//! has gaps, and with size classes where these tell sizes.
 //!
 //! Such a claim reads no memory of the recorder's, and mostly takes no call. Unless the table has
 //! gaps, the recorder checks later that there is such a block.
@@ -8,7 +8,7 @@
 use core::ptr::without_provenance;
 
 use super::{Collection, Ops};
-use crate::tracker::claim::{ExpectedBlock, ExpectedSizes, Otherwise};
+use crate::tracker::claim::{ExpectedBlock, ExpectedSizes, SizeFrom};
 use crate::tracker::claim_batch::QuickClaims;
 
 impl Collection<'_> {
@@ -24,7 +24,8 @@ impl Collection<'_> {
 }
 
 impl Ops<'_> {
-    /// Claims a block by its size class, or with the size that the allocator reports now.
+    /// Claims a block by its size class. If that does not tell its size, the allocator or the
+    /// recorder does.
     ///
     /// # Safety
     ///
@@ -32,23 +33,35 @@ impl Ops<'_> {
     /// `query`.
     // Not inlined, and without a call but at the end: it saves no registers.
     #[inline(never)]
-    pub(super) unsafe fn claim_queried(&self, start: *const u8, size: usize, query: Otherwise) {
-        if self.collection.has_size_words {
-            // SAFETY: the caller's contract, and sizes are in the words before blocks.
-            if let Some(usable) = unsafe { size_by_word(start) } {
-                return self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
-            }
-        } else if query.is_usual() {
+    pub(super) unsafe fn claim_by_class(&self, start: *const u8, size: usize, query: SizeFrom) {
+        if query.may_be_of_class() {
             if let Some(usable) = self.collection.classes.usable(size) {
                 return self.claim_small(start, size, usable);
             }
         }
         if self.collection.has_gaps() {
             // SAFETY: the caller's contract.
-            unsafe { self.claim_by_call(start, size, query) }
+            unsafe { self.claim_by_query(start, size, query) }
         } else {
             // SAFETY: the caller's contract.
-            unsafe { self.claim_unless_wrong(start, size, query) }
+            unsafe { self.claim_by_recorder(start, size, query) }
+        }
+    }
+
+    /// Claims a block with the size in the word before it, or else with the answer of the query.
+    ///
+    /// # Safety
+    ///
+    /// The same as that of `claim_by_class`, and sizes are in the words before blocks.
+    #[inline(always)]
+    pub(super) unsafe fn claim_by_size_word(&self, start: *const u8, size: usize, query: SizeFrom) {
+        // SAFETY: the caller's contract.
+        match unsafe { size_by_word(start) } {
+            Some(usable) => {
+                self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
+            }
+            // SAFETY: the caller's contract.
+            None => unsafe { self.claim_by_query(start, size, query) },
         }
     }
 
@@ -64,26 +77,27 @@ impl Ops<'_> {
         self.claim_known_slowly(start, size, usable);
     }
 
-    /// Claims a block with the size that the allocator reports, if the recorder knows the block.
+    /// Claims a block by a call of the recorder, which has the size from the table, or from the
+    /// allocator for a block of the copy.
     ///
     /// # Safety
     ///
-    /// The same as that of `claim_queried`.
+    /// The same as that of `claim_by_class`.
     #[inline(never)]
-    unsafe fn claim_unless_wrong(&self, start: *const u8, size: usize, query: Otherwise) {
+    unsafe fn claim_by_recorder(&self, start: *const u8, size: usize, query: SizeFrom) {
         let block = ExpectedBlock::new(start, size);
-        block.otherwise.set(query);
+        block.size_from.set(query);
         self.claim_at_once(&block);
     }
 
-    /// Claims a block whose size takes a call.
+    /// Claims a block with the size that the allocator reports.
     ///
     /// # Safety
     ///
-    /// The same as that of `claim_queried`.
+    /// The same as that of `claim_by_class`.
     #[inline(never)]
-    unsafe fn claim_by_call(&self, start: *const u8, size: usize, query: Otherwise) {
-        let Some(alignment) = query.alignment() else { return };
+    unsafe fn claim_by_query(&self, start: *const u8, size: usize, query: SizeFrom) {
+        let Some(alignment) = query.alignment() else { return self.count_computed(size) };
         // SAFETY: the caller's contract, for the allocator of the declaration.
         let usable = unsafe { (self.collection.usable_size)(start, alignment.layout(size)) };
         self.claim_known(start, ExpectedSizes { requested: Some(size), usable });
@@ -115,10 +129,10 @@ impl Ops<'_> {
     #[inline(never)]
     fn claim_known_slowly(&self, start: *const u8, requested: usize, usable: usize) {
         let block = ExpectedBlock::new(start, requested);
-        // Without requested bytes, the recorder knows the block already.
+        // Otherwise the recorder finds the sizes in the table, and checks the claim.
         if self.collection.has_gaps() || requested == ExpectedBlock::NO_SIZE {
             block.usable.set(usable);
-            block.otherwise.set(Otherwise::Known);
+            block.size_from.set(SizeFrom::Known);
         }
         self.claim_at_once(&block);
     }
@@ -142,7 +156,7 @@ impl Ops<'_> {
 ///
 /// # Safety
 ///
-/// `block` is a live block of the global allocator, and `Collection::has_size_words` is true.
+/// `block` is a live block of the global allocator, and sizes are in the words before blocks.
 #[inline(always)]
 unsafe fn size_by_word(block: *const u8) -> Option<usize> {
     #[cfg(feature = "std")]

@@ -104,7 +104,7 @@ impl Recorder for Log {
 
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, _: u32) -> CountedBlocks {
         let starts = |blocks: &[ExpectedBlock]| -> Vec<usize> {
-            blocks.iter().map(|block| block.start.get().addr()).collect()
+            blocks.iter().map(|block| block.start().addr()).collect()
         };
         let mut prefetched = self.prefetched.borrow_mut();
         prefetched.extend(starts(blocks.next));
@@ -114,14 +114,14 @@ impl Recorder for Log {
         assert!(count == 0 || first == starts(blocks.blocks), "prefetched before, and in order");
         drop(prefetched);
         blocks.look_up(|block| {
-            let start = block.start.get().addr();
+            let start = block.start().addr();
             if let Some(ExpectedSizes { requested, usable }) =
                 block.known().filter(|_| !self.is_strict)
             {
                 let _ = write!(self.claims.borrow_mut(), " {start}={requested:?}/{usable}");
                 return Some(usable);
             }
-            let found = self.table.exact_block(start, block.size.get())?;
+            let found = self.table.exact_block(start, block.size())?;
             let _ = write!(self.claims.borrow_mut(), " {start}");
             Some(found)
         })
@@ -136,7 +136,7 @@ impl Recorder for Log {
 
 /// Adds the block of a box, which outlives the measurement.
 fn expect_box(ops: &Ops<'_>, pending: &Pending, text: &[u8; 20]) {
-    let query = Otherwise::query(Layout::for_value(text));
+    let query = SizeFrom::query(Layout::for_value(text));
     // SAFETY: the block is alive.
     unsafe { ops.expect_own_block(text.as_ptr(), text.len(), query, pending) };
 }
@@ -230,6 +230,29 @@ fn with_gaps_a_block_of_the_last_region_is_claimed_without_a_call() {
 }
 
 #[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg_attr(miri, ignore = "its blocks have no such words")]
+fn with_gaps_the_word_before_a_block_tells_its_size() {
+    let text = Box::new([0_u8; 20]);
+    let region = Region::of(text.as_ptr().addr());
+    let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
+    batch.insert_region(NumberedRegion::new(region, RegionNumber::ZERO, None));
+    claimants.insert(Claimant { reporter: 0, field: None }, 7);
+    let log = Log { quick: Some((batch, claimants)), ..Log::of(Some(4096)) };
+    let table = SizeSource::Table(Box::leak(Box::new(log.table)));
+    let mut collection = Collection::new(table, Some(&log));
+    // The tests' allocator is the system's, whatever is declared.
+    assert!(crate::allocator::system::has_size_words());
+    collection.claiming = Claiming::BySizeWord;
+    let measured = measure_with(&collection, &(), |(), ops| {
+        let pending = ops.pending.expect("a tracker answers");
+        expect_box(ops, pending, &text);
+        assert_eq!(*log.claims.borrow(), "", "it takes no call");
+    });
+    assert_eq!((measured.bytes, measured.blocks), (24, 1));
+}
+
+#[test]
 fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
     let text = Box::new([0_u8; 20]);
     let add = |ops: &Ops<'_>| {
@@ -258,14 +281,14 @@ fn a_block_in_a_gap_is_queried_if_its_owner_vouches_for_it() {
 
 #[test]
 fn after_a_panic_no_block_is_queried_that_may_be_dead() {
-    let queried = Otherwise::query(Layout::new::<u64>());
+    let queried = SizeFrom::query(Layout::new::<u64>());
     let collection = Collection::new(SizeSource::Layout, None);
-    for (waiting, expected) in [(1, Otherwise::Computed), (0, queried)] {
+    for (waiting, expected) in [(1, SizeFrom::Request), (0, queried)] {
         let pending = Pending::new();
-        pending.blocks[0].otherwise.set(queried);
+        pending.blocks[0].size_from.set(queried);
         pending.next.set(waiting);
         drop(EndOfBorrow { pending: &pending, collection: &collection });
-        assert_eq!(pending.blocks[0].otherwise.get(), expected, "{waiting}");
+        assert_eq!(pending.blocks[0].size_from.get(), expected, "{waiting}");
     }
 }
 
@@ -296,22 +319,22 @@ fn without_a_collection_nothing_waits_and_sizes_are_queried() {
 
 #[test]
 fn the_usable_bytes_follow_from_the_block_that_was_there() {
-    let queried = Otherwise::query(Layout::new::<u64>());
+    let queried = SizeFrom::query(Layout::new::<u64>());
     let classes = SizeClasses::new(|size| Some(size.next_multiple_of(64)));
     let (header, none) = (SizeClasses::OF_HEADER, SizeClasses::NONE);
     // The bytes of a block that was at the address of one of 100, and the answer.
-    for (otherwise, was_there, expected) in [
+    for (size_from, was_there, expected) in [
         (queried, Some(128), Some(128)),
         (queried, Some(192), None),
         (queried, None, None),
-        (Otherwise::Computed, Some(128), Some(128)),
-        (Otherwise::Computed, None, None),
-        (Otherwise::query(Layout::from_size_align(100, 64).unwrap()), Some(128), None),
-        (Otherwise::Known, Some(128), None),
-        (Otherwise::Answered, Some(128), None),
+        (SizeFrom::Request, Some(128), Some(128)),
+        (SizeFrom::Request, None, None),
+        (SizeFrom::query(Layout::from_size_align(100, 64).unwrap()), Some(128), None),
+        (SizeFrom::Known, Some(128), None),
+        (SizeFrom::Answered, Some(128), None),
     ] {
         let block = ExpectedBlock::new(at(16), 100);
-        block.otherwise.set(otherwise);
+        block.size_from.set(size_from);
         for (classes, expected) in [(&classes, expected), (&header, expected), (&none, None)] {
             let blocks = ExpectedBlocks {
                 blocks: &[],
@@ -323,7 +346,7 @@ fn the_usable_bytes_follow_from_the_block_that_was_there() {
             let usable = was_there.unwrap_or(0);
             let code = was_there.map_or(0, |usable| u8::try_from(usable / 16 + 1).unwrap());
             let answer = blocks.quick_answer(&block, (code, usable));
-            assert_eq!(answer, expected, "{otherwise:?} {was_there:?}");
+            assert_eq!(answer, expected, "{size_from:?} {was_there:?}");
         }
     }
 }
