@@ -51,16 +51,15 @@
 //! | `$DMD` | tracks | ratio |
 //! |---|---|---|
 //! | unset | counts of blocks and bytes | 1.0 to 1.13 |
-//! | `1`, `--mode=dark-matter` | all live blocks, with stacks and reports | 1.1 to 2.4 |
-//! | `--mode=live` | all live blocks, with stacks | 1.1 to 2.4 |
+//! | `1`, `--mode=dark-matter` | all live blocks, with stacks and reports | 1.0 to 2.5 |
+//! | `--mode=live` | all live blocks, with stacks | 1.0 to 2.5 |
 //! | `--mode=cumulative` | also counts of freed blocks | slightly more |
 //! | `--mode=scan` | also the address and contents of each block | as `live` |
-//! | `--mode=profile` | an unbiased sample, one byte in 512 KiB | 1.0 to 1.25 |
+//! | `--mode=profile` | an unbiased sample, one byte in 512 KiB | 1.0 to 1.16 |
 //!
-//! Over jemalloc, the benchmark's ratio with stacks is 3. The table of blocks takes about a quarter
-//! of the heap's bytes with glibc and half with jemalloc, and a stack takes 100 to 200 nanoseconds.
-//! `--stacks=none` reduces the ratio to 1.5 or less. Tracking is for Linux; on macOS it compiles,
-//! and nobody has run it.
+//! The table of blocks takes about a quarter of the heap's bytes with glibc and half with jemalloc,
+//! and a stack takes 100 to 200 nanoseconds. `--stacks=none` reduces the ratio to 1.4 or less.
+//! Tracking is for Linux; on macOS it compiles, and nobody has run it.
 //!
 //! # Features
 //!
