@@ -73,6 +73,7 @@ pub(crate) fn instructions(
 
 /// Returns a program's own reason for its failure, without its name and process number.
 pub(crate) fn reason(message: &str) -> Option<String> {
-    let line = message.lines().find(|line| !line.starts_with("=="))?;
+    let is_words = |line: &&str| !line.starts_with("==") && !line.trim().is_empty();
+    let line = message.lines().find(is_words)?;
     Some(line.split_once("] ").map_or(line, |(_, words)| words).to_owned())
 }
