@@ -85,6 +85,14 @@ impl Log {
         Log { table: Eights { gap }, ..Log::default() }
     }
 
+    /// With a gap, and with a place for claims of blocks in this region that take no call.
+    fn with_gaps_and_quick(region: Region) -> Self {
+        let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
+        batch.insert_region(NumberedRegion::new(region, RegionNumber::ZERO, None));
+        claimants.insert(Claimant { reporter: 0, field: None }, 7);
+        Log { quick: Some((batch, claimants)), ..Log::of(Some(4096)) }
+    }
+
     /// Measures in a collection that this records.
     fn measured(&self, measure: impl for<'a> FnOnce(&'a (), &Ops<'a>)) -> Measured {
         let table = SizeSource::Table(Box::leak(Box::new(self.table)));
@@ -212,10 +220,7 @@ fn with_gaps_no_claim_waits() {
 fn with_gaps_a_block_of_the_last_region_is_claimed_without_a_call() {
     let text = Box::new([0_u8; 20]);
     let region = Region::of(text.as_ptr().addr());
-    let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
-    batch.insert_region(NumberedRegion::new(region, RegionNumber::ZERO, None));
-    claimants.insert(Claimant { reporter: 0, field: None }, 7);
-    let log = Log { quick: Some((batch, claimants)), ..Log::of(Some(4096)) };
+    let log = Log::with_gaps_and_quick(region);
     let measured = log.measured(|(), ops| {
         let pending = ops.pending.expect("a tracker answers");
         expect_box(ops, pending, &text);
@@ -234,11 +239,7 @@ fn with_gaps_a_block_of_the_last_region_is_claimed_without_a_call() {
 #[cfg_attr(miri, ignore = "its blocks have no such words")]
 fn with_gaps_the_word_before_a_block_tells_its_size() {
     let text = Box::new([0_u8; 20]);
-    let region = Region::of(text.as_ptr().addr());
-    let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
-    batch.insert_region(NumberedRegion::new(region, RegionNumber::ZERO, None));
-    claimants.insert(Claimant { reporter: 0, field: None }, 7);
-    let log = Log { quick: Some((batch, claimants)), ..Log::of(Some(4096)) };
+    let log = Log::with_gaps_and_quick(Region::of(text.as_ptr().addr()));
     let table = SizeSource::Table(Box::leak(Box::new(log.table)));
     let mut collection = Collection::new(table, Some(&log));
     // The tests' allocator is the system's, whatever is declared.
@@ -347,6 +348,27 @@ fn the_usable_bytes_follow_from_the_block_that_was_there() {
             let code = was_there.map_or(0, |usable| u8::try_from(usable / 16 + 1).unwrap());
             let answer = blocks.quick_answer(&block, (code, usable));
             assert_eq!(answer, expected, "{size_from:?} {was_there:?}");
+        }
+    }
+}
+
+#[test]
+fn the_bytes_of_a_block_that_was_replaced_are_not_those_of_the_next_one() {
+    let of_40 = ExpectedBlock::new(at(16), 40);
+    let classes = SizeClasses::new(|size| Some(size.next_multiple_of(16)));
+    // What was there, and whether a block of 40 bytes may have so many: by its class, by a header.
+    let answers = [(48, true, true), (64, false, true), (128, false, false), (32, false, false)];
+    for (usable, by_class, by_header) in answers {
+        for (classes, may_have) in [(&classes, by_class), (&SizeClasses::OF_HEADER, by_header)] {
+            let blocks = ExpectedBlocks {
+                blocks: &[],
+                next: &[],
+                missed: &|_| unreachable!("nothing is looked up"),
+                usable_size: |_, _| unreachable!("nothing is queried"),
+                classes,
+            };
+            let expected = may_have.then_some(ExpectedSizes { requested: Some(40), usable });
+            assert_eq!(blocks.sizes(&of_40, AtBegin::Usable(usable)), expected, "{usable}");
         }
     }
 }
