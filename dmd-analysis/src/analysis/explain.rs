@@ -32,6 +32,9 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     let facts = ProgramFacts::new(dump, &style, &options.members);
     let by_place = by_place(dump, &sites, &facts);
     let heap = by_place.values().fold(Totals::default(), |sum, blocks| sum.plus(&blocks.totals));
+    // Sorted, so that the order does not depend on the hash table.
+    let mut by_place: Vec<_> = by_place.into_iter().collect();
+    by_place.sort_unstable_by_key(|(key, _)| *key);
     let mut by_class: Vec<ClassPlaces> = Vec::new();
     for ((class, site, reports), PlaceBlocks { totals, causes }) in by_place {
         let reporters = reports.iter().map(|&trace| reporter(dump, Some(trace), &style)).collect();
@@ -51,7 +54,7 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
         }
     }
     for of in &mut by_class {
-        // The full key makes the order independent of the hash table.
+        // Stable: places that differ in nothing here keep the order of their sites.
         of.places.sort_by_cached_key(|place| {
             let size = (place.totals.usable(), place.totals.blocks);
             (

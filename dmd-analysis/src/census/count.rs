@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::amount::Amount;
 use super::breakdown::{Breakdown, missing_name};
 use super::item::{Item, deciding_number};
-use super::node::{Blocks, Census, Group};
+use super::node::{Blocks, Census, Group, UNTRACKED};
 use crate::axis::{Attributes, Axis, Key, key};
 use finish::Finish;
 use hash::NumberMap;
@@ -174,10 +174,10 @@ impl Keys {
         if let Some(&number) = self.known.get(&deciding) {
             return number;
         }
-        // A key may be spelt like the property for blocks without one. In JSON the two would
-        // coincide.
+        // A key may be spelt like the property for blocks without one, or for untracked blocks. In
+        // JSON the two would coincide.
         let key = key(source, item, axis).map(|key| match (key, missing_name(axis)) {
-            (Key::Text(text), Some(missing)) if *text == *missing => {
+            (Key::Text(text), Some(missing)) if [missing, UNTRACKED].contains(&&*text) => {
                 Key::text(&format!("\"{text}\""))
             }
             (key, _) => key,

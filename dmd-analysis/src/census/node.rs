@@ -81,7 +81,7 @@ fn add_untracked(node: &mut Node, amount: Amount) {
 }
 
 /// The key of untracked blocks.
-const UNTRACKED: &str = "untracked";
+pub(super) const UNTRACKED: &str = "untracked";
 
 /// The way in which blocks are counted at one place of a breakdown.
 #[derive(Debug, Clone, PartialEq)]

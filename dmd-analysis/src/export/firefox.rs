@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::analysis::Class;
 use crate::heap::table::Table;
 use crate::heap::{Amounts, Heap, Row};
+use crate::number::saturated;
 use tables::Tables;
 
 /// The version of the profile. Later versions of the profiler upgrade it when they load it.
@@ -140,7 +141,7 @@ fn samples<'h>(
     json!({
         "stack": places.values(),
         "time": (0..length).collect::<Vec<_>>(),
-        "weight": weights,
+        "weight": weights.into_iter().map(saturated).collect::<Vec<_>>(),
         "weightType": "bytes",
         "length": length,
     })

@@ -30,9 +30,16 @@ pub(super) fn lines(heap: &Heap) -> BTreeMap<String, i128> {
 }
 
 /// Returns the name of a function without semicolons and line breaks, which end frames and stacks:
-/// `[u8: 4]`.
+/// `[u8: 4]`. A number at its end follows a no-break space: after a space, readers of the format
+/// take the number for a second amount.
 pub(super) fn name(function: &str) -> String {
-    function.replace("; ", ": ").replace(';', ":").replace(['\n', '\r'], " ")
+    let name = function.replace("; ", ": ").replace(';', ":").replace(['\n', '\r'], " ");
+    match name.rsplit_once(' ') {
+        Some((start, end)) if end.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
+            format!("{start}\u{a0}{end}")
+        }
+        _ => name,
+    }
 }
 
 #[cfg(test)]
@@ -46,6 +53,9 @@ mod tests {
             ("a;b", "a:b"),
             ("main", "main"),
             ("<T as A>::f", "<T as A>::f"),
+            ("page 7", "page\u{a0}7"),
+            ("took 1.5", "took\u{a0}1.5"),
+            ("page v7", "page v7"),
         ] {
             assert_eq!(name(function), expected);
         }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::analysis::{Totals, commas};
+use crate::number::saturated;
 use crate::read::Sum;
 
 /// The blocks of a dump beside the other memory of its process.
@@ -122,7 +123,7 @@ impl Accounts {
     pub fn json(&self) -> Value {
         let Totals { blocks, req, slop } = self.listed;
         json!({
-            "requested": req, "slop": slop, "blocks": blocks,
+            "requested": saturated(req), "slop": saturated(slop), "blocks": saturated(blocks),
             "untracked": { "blocks": self.untracked.blocks, "bytes": self.untracked.bytes },
             "untrackedOrReplaced": self.replaced,
             "heapAllocated": self.heap_allocated, "trackerBytes": self.tracker_bytes,

@@ -10,6 +10,7 @@ use self::call_tree::CallTree;
 use super::accounts::AccountLine;
 use super::model::{Heap, Kind, Row};
 use crate::analysis::{Class, Totals};
+use crate::number::saturated;
 
 /// The numbers that the page groups rows by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,7 +55,7 @@ pub fn columns(heap: &Heap) -> Value {
         lines[at].totals = lines[at].totals.plus(&heap.amount(row));
     }
     let column = |value: fn(&Line) -> Value| lines.iter().map(value).collect::<Vec<_>>();
-    let account = |AccountLine { sign, bytes, text }: AccountLine| json!([sign, bytes, text]);
+    let account = |AccountLine { sign, bytes, text }: AccountLine| json!([sign, saturated(bytes), text]);
     json!({
         "program": heap.process.name(),
         "pid": heap.process.pid,
@@ -63,7 +64,7 @@ pub fn columns(heap: &Heap) -> Value {
         "amount": heap.amount_name(),
         "isEstimate": heap.sample_bytes.is_some(),
         "accounts": heap.accounts().lines().into_iter().map(account).collect::<Vec<_>>(),
-        "untracked": { "bytes": untracked.usable(), "blocks": untracked.blocks },
+        "untracked": { "bytes": saturated(untracked.usable()), "blocks": saturated(untracked.blocks) },
         "calls": calls.to_json(),
         "scopes": heap.scopes,
         "texts": heap.texts,
@@ -74,8 +75,8 @@ pub fn columns(heap: &Heap) -> Value {
             "scope": column(|line| json!(line.key.scope)),
             "thread": column(|line| json!(line.key.thread)),
             "reporter": column(|line| json!(line.key.reporter)),
-            "blocks": column(|line| json!(line.totals.blocks)),
-            "bytes": column(|line| json!(line.totals.usable())),
+            "blocks": column(|line| json!(saturated(line.totals.blocks))),
+            "bytes": column(|line| json!(saturated(line.totals.usable()))),
         },
     })
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::model::{Heap, HeapFrame};
 use super::table::Table;
 use crate::analysis::{Totals, commas};
+use crate::number::saturated;
 
 /// The difference between two heaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,10 +175,11 @@ fn signed(number: i128) -> String {
 ///
 /// Returns an error if writing fails.
 pub fn write_json(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let totals = |totals: &Totals| json!({ "bytes": totals.usable(), "blocks": totals.blocks });
+    let amount = |bytes, blocks| json!({ "bytes": saturated(bytes), "blocks": saturated(blocks) });
+    let totals = |totals: &Totals| amount(totals.usable(), totals.blocks);
     let place = |place: &Place| {
         json!({
-            "bytes": place.bytes(), "blocks": place.blocks(), "before": totals(&place.before),
+            "bytes": saturated(place.bytes()), "blocks": saturated(place.blocks()), "before": totals(&place.before),
             "after": totals(&place.after), "type": place.block_type, "stack": place.functions,
             "lines": place.lines, "libraries": place.libraries,
         })
@@ -190,8 +192,8 @@ pub fn write_json(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Resul
         "places": growth.places.iter().take(top).map(place).collect::<Vec<_>>(),
         "other": {
             "places": rest.len(),
-            "bytes": rest.iter().map(Place::bytes).sum::<i128>(),
-            "blocks": rest.iter().map(Place::blocks).sum::<i128>(),
+            "bytes": saturated(rest.iter().map(Place::bytes).sum()),
+            "blocks": saturated(rest.iter().map(Place::blocks).sum()),
         },
     });
     serde_json::to_writer_pretty(&mut *out, &value)?;

@@ -166,14 +166,23 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "there is no malloc under Miri")]
     fn a_block_is_in_use_until_it_is_freed() {
-        // More than what other tests allocate meanwhile.
-        const BYTES: u64 = 256 << 20;
-        let before = bytes_in_use().expect("the C library is glibc");
-        let block = std::hint::black_box(Vec::<u8>::with_capacity(256 << 20));
-        let with_block = bytes_in_use().expect("the C library is glibc");
-        assert!(with_block.abs_diff(before + BYTES) < BYTES / 4, "{before} {with_block}");
-        drop(block);
-        let after = bytes_in_use().expect("the C library is glibc");
-        assert!(after.abs_diff(before) < BYTES / 4, "{before} {after}");
+        // Other tests allocate and free meanwhile, so some attempts may be far off.
+        let mut readings = Vec::new();
+        for _ in 0..16 {
+            let before = bytes_in_use().expect("the C library is glibc");
+            let block = std::hint::black_box(Vec::<u8>::with_capacity(256 << 20));
+            let with_block = bytes_in_use().expect("the C library is glibc");
+            drop(block);
+            let after = bytes_in_use().expect("the C library is glibc");
+            if is_close(with_block, before + (256 << 20)) && is_close(after, before) {
+                return;
+            }
+            readings.push([before, with_block, after]);
+        }
+        panic!("the block of 256 MiB is not in {readings:?}");
+    }
+
+    fn is_close(bytes: u64, expected: u64) -> bool {
+        bytes.abs_diff(expected) < 64 << 20
     }
 }

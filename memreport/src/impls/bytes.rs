@@ -10,25 +10,27 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bytes::{Bytes, BytesMut};
 
+use crate::measure::ops::{Handle, SharedMemory};
 use crate::tracker::words::words_of;
 use crate::{Lookahead, MallocSizeOf, Ops};
 
 impl MallocSizeOf for Bytes {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let memory = (self.as_ptr(), self.len());
+        let (address, bytes) = (self.as_ptr().addr(), self.len());
+        let memory = || SharedMemory { address, bytes, owners: owners_of(self) };
         match Owners::of(self) {
             Owners::Static => return,
-            Owners::Tag if ops.whole_block(memory.0, memory.1) => return,
+            Owners::Tag if ops.whole_block(self.as_ptr(), bytes) => return,
             Owners::Pointer(counts) => {
-                let words = words_of(self);
+                let handle = Handle { words: &words_of(self), counts };
                 // SAFETY: the slice keeps the block alive that it points to.
-                if unsafe { ops.memory_of_owners(&words, counts, memory, owners_of(self)) } {
+                if unsafe { ops.memory_of_owners(handle, memory()) } {
                     return;
                 }
             }
             Owners::Tag | Owners::Unknown => {}
         }
-        add_handle(ops, self, memory, [self.len(); 2], owners_of(self));
+        add_handle(ops, self, memory(), [self.len(); 2]);
     }
 
     // Not inlined, here and below: a program's dev build would compile it itself, unoptimized.
@@ -111,8 +113,9 @@ fn owners_of(slice: &Bytes) -> usize {
 
 impl MallocSizeOf for BytesMut {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let memory = (self.as_ptr(), self.capacity());
-        add_handle(ops, self, memory, [self.len(), self.capacity()], usize::MAX);
+        let (address, bytes) = (self.as_ptr().addr(), self.capacity());
+        let memory = SharedMemory { address, bytes, owners: usize::MAX };
+        add_handle(ops, self, memory, [self.len(), self.capacity()]);
     }
 
     #[inline(never)]
@@ -123,15 +126,9 @@ impl MallocSizeOf for BytesMut {
 
 /// Counts the blocks of a handle. Its words are the start of the slice, a pointer to the block that
 /// counts the owners, pointers to functions, and these `sizes`.
-fn add_handle<H>(
-    ops: &Ops<'_>,
-    handle: &H,
-    (start, bytes): (*const u8, usize),
-    sizes: [usize; 2],
-    owners: usize,
-) {
+fn add_handle<H>(ops: &Ops<'_>, handle: &H, memory: SharedMemory, sizes: [usize; 2]) {
     let is_start = |word| !sizes.contains(&word);
     // SAFETY: the pointer to the owners' block is the only one to the start of a block, since the
     // sizes are left out.
-    unsafe { ops.shared_memory(&words_of(handle), is_start, (start, bytes), owners) };
+    unsafe { ops.shared_memory(&words_of(handle), is_start, memory) };
 }

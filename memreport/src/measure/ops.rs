@@ -24,6 +24,8 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
 
+#[cfg(feature = "bytes")]
+pub(crate) use by_words::{Handle, SharedMemory};
 pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;

@@ -124,6 +124,13 @@ impl Answer {
             }
             return Ok(Self::Explained(analysis::explain(&first, &options), options));
         }
+        if first.extension.as_ref().is_some_and(|ours| ours.sampled.is_some()) {
+            let note = format!(
+                "{}: its blocks are a sample of the heap, and so are these figures; `--explain` estimates those of the heap",
+                args.input.display()
+            );
+            print_note(notes, &note);
+        }
         let how = Grouping::new(args.max_frames.into(), args.ignore_alloc_fns);
         let mut stacks = Stacks::default();
         let mut digest = analysis::digest(&first, &how, &mut stacks);

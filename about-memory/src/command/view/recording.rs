@@ -25,7 +25,7 @@ pub struct RecordingArgs {
     /// Show N places
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Print the summary as JSON, in bytes
+    /// Print the summary as JSON, in bytes; `--which` then only chooses the blocks of `--dump`
     #[arg(long, conflicts_with_all = ["top", "symbols"])]
     json: bool,
     /// Write those blocks as a DMD dump for the commands of `heap`, for `export` and others;

@@ -87,13 +87,13 @@ impl Anonymous {
 }
 
 /// Returns all sums of one snapshot, from resident memory to single blocks. Leaves out sums without
-/// figures.
-pub fn sums(snapshot: &ProcessSnapshot) -> Vec<Sum> {
+/// figures. The heap is divided into `paths`, and the others together.
+pub fn sums(snapshot: &ProcessSnapshot, paths: &[&str]) -> Vec<Sum> {
     [
         resident(snapshot),
         in_memory(snapshot),
         committed(snapshot),
-        allocated(snapshot),
+        allocated(snapshot, paths),
         blocks(snapshot),
     ]
     .into_iter()
@@ -156,16 +156,23 @@ fn committed(snapshot: &ProcessSnapshot) -> Option<Sum> {
     Some(Sum::new("by use", whole, parts))
 }
 
-fn allocated(snapshot: &ProcessSnapshot) -> Option<Sum> {
-    let whole = line("heap-allocated", snapshot.figure("heap-allocated")?, "counters");
+/// Returns the paths of the heap with the most bytes, the largest first.
+pub(crate) fn largest_paths(snapshot: &ProcessSnapshot) -> Vec<&str> {
     let mut reported: Vec<_> = snapshot.heap().iter().collect();
     // Equal amounts keep the order of their paths.
     reported.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
-    let (listed, others) = reported.split_at(reported.len().min(PATHS));
+    reported.into_iter().take(PATHS).map(|(path, _)| path.as_str()).collect()
+}
+
+fn allocated(snapshot: &ProcessSnapshot, paths: &[&str]) -> Option<Sum> {
+    let whole = line("heap-allocated", snapshot.figure("heap-allocated")?, "counters");
+    let heap = snapshot.heap();
+    let listed = paths.iter().filter_map(|path| heap.get_key_value(*path));
     let mut parts: Vec<_> =
-        listed.iter().map(|(path, bytes)| line(shown_name(path), **bytes, "reporter")).collect();
-    if !others.is_empty() {
-        let sum = others.iter().map(|(_, bytes)| **bytes).sum();
+        listed.map(|(path, bytes)| line(shown_name(path), *bytes, "reporter")).collect();
+    if parts.len() < heap.len() {
+        let others = heap.iter().filter(|(path, _)| !paths.contains(&path.as_str()));
+        let sum = others.map(|(_, bytes)| *bytes).sum();
         parts.push(line("other reported paths", sum, "reporters"));
     }
     parts.push(line("dark matter", dark(snapshot), "by subtraction"));
@@ -226,7 +233,7 @@ mod tests {
             unreported: 1500,
             unreported_slop: 10,
         });
-        let sums = sums(&snapshot);
+        let sums = sums(&snapshot, &largest_paths(&snapshot));
         assert_eq!(sums.len(), 5);
         for sum in &sums {
             let parts: i64 = sum.parts.iter().map(|part| part.bytes).sum();
@@ -247,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_a_file_does_not_say_is_left_out() {
-        let sums = sums(&snapshot(0, "resident 2 100\nheap-allocated 2 10"));
+        let sums = sums(&snapshot(0, "resident 2 100\nheap-allocated 2 10"), &[]);
         let wholes: Vec<_> = sums.iter().map(|sum| sum.whole.name.as_str()).collect();
         assert_eq!(wholes, ["resident", "heap-allocated"]);
         assert_eq!(

@@ -41,8 +41,10 @@ impl Explanation {
         }
         let verdict = verdict::of(&snapshots);
         let (first, last) = (&snapshots[0], &snapshots[snapshots.len() - 1]);
-        let before = (snapshots.len() > 1).then(|| sums(first));
-        let compared = sums(last).into_iter().map(|sum| {
+        // Both snapshots are divided into the same paths, so that each difference is growth.
+        let paths = account::largest_paths(last);
+        let before = (snapshots.len() > 1).then(|| sums(first, &paths));
+        let compared = sums(last, &paths).into_iter().map(|sum| {
             let is_same =
                 |before: &&Sum| (&before.whole.name, before.by) == (&sum.whole.name, sum.by);
             let same = before.as_deref().and_then(|before| before.iter().find(is_same));
@@ -137,5 +139,25 @@ mod tests {
             let notes = notes(&[snapshot(0, &reports)]);
             assert_eq!(notes, expected.into_iter().collect::<Vec<_>>(), "{reported}");
         }
+    }
+
+    #[test]
+    fn a_path_that_becomes_one_of_the_largest_grows_by_its_own_bytes() {
+        let reports = |sixth: &str| {
+            let large: String =
+                ["a", "b", "c", "d", "e"].map(|path| format!("explicit/{path} 1 900\n")).concat();
+            format!("heap-allocated 2 9000\n{large}{sixth}")
+        };
+        let before = snapshot(0, &reports("explicit/old 1 60\nexplicit/new 1 50"));
+        let after = snapshot(1, &reports("explicit/old 1 40\nexplicit/new 1 55"));
+        let explanation = Explanation::new(vec![before, after]);
+        let [by_reporter] = &explanation.sums[..] else { panic!("{:?}", explanation.sums) };
+        let growth = |name: &str| {
+            let part = by_reporter.parts.iter().find(|(line, _)| line.name == name);
+            part.map(|(line, growth)| (line.bytes, *growth))
+        };
+        assert_eq!(growth("explicit/new"), Some((55, Some(5))));
+        assert_eq!(growth("explicit/old"), None);
+        assert_eq!(growth("other reported paths"), Some((40, Some(-20))));
     }
 }

@@ -4,7 +4,7 @@
 use crate::read::{Dump, Mode, TraceId};
 
 /// A class of blocks. Each class has its own section.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Class {
     /// All blocks of a live or scan dump.

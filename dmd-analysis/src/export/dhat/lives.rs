@@ -25,13 +25,20 @@ struct Now {
     most: Live,
 }
 
-/// The birth or the end of a block.
+/// An allocation or a free.
 struct Event {
-    time: u64,
-    is_birth: bool,
+    order: Order,
     /// The block's place in the profile.
     place: usize,
     block: Live,
+}
+
+/// The order of events: by the number of blocks that were allocated before, and of those with the
+/// same number the frees first. Times would not do, since many events share a microsecond.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Order {
+    allocated_before: u64,
+    is_allocation: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -72,7 +79,8 @@ impl Lives {
             }
             let place = of_site[history.site(block)];
             let sum = &mut sums[place];
-            let end = block.freed.map(|freed| freed.time).filter(|freed| *freed <= until);
+            let freed = block.freed.filter(|freed| freed.time <= until);
+            let end = freed.map(|freed| freed.time);
             sum.all.add(block);
             sum.lifetimes +=
                 end.unwrap_or(until).saturating_sub(block.allocated_at) as f64 * block.weight;
@@ -83,23 +91,24 @@ impl Lives {
                 sum.at_end.add(block);
             }
             let live = Live { bytes: block.bytes(), blocks: block.weight };
-            let event = |time, is_birth| Event { time, is_birth, place, block: live };
-            events.push(event(block.allocated_at, true));
-            // A block that ends at the moment of its birth counts for that moment.
-            events.extend(end.map(|end| event(end.max(block.allocated_at + 1), false)));
+            let event = |allocated_before, is_allocation| {
+                let order = Order { allocated_before, is_allocation };
+                Event { order, place, block: live }
+            };
+            events.push(event(block.number, true));
+            events.extend(freed.map(|freed| event(freed.blocks, false)));
         })?;
-        // Ends come before births of the same moment.
-        events.sort_unstable_by_key(|event| (event.time, event.is_birth));
-        for Event { is_birth, place, block, .. } in events {
-            sums[place].now.step(is_birth, block);
+        events.sort_unstable_by_key(|event| event.order);
+        for Event { order, place, block } in events {
+            sums[place].now.step(order.is_allocation, block);
         }
         Ok(Lives { points: sums.iter().map(Sums::point).collect(), peak })
     }
 }
 
 impl Now {
-    fn step(&mut self, is_birth: bool, block: Live) {
-        let sign = if is_birth { 1.0 } else { -1.0 };
+    fn step(&mut self, is_allocation: bool, block: Live) {
+        let sign = if is_allocation { 1.0 } else { -1.0 };
         self.live.bytes += sign * block.bytes;
         self.live.blocks += sign * block.blocks;
         if self.live.bytes > self.most.bytes {

@@ -10,6 +10,7 @@ use super::allocators::{HeapAllocator, rows, with_heaps};
 use crate::analysis::Totals;
 use crate::heap::table::Table;
 use crate::heap::{Heap, Row};
+use crate::number::saturated;
 
 /// The maps of a trace. A later dump adds to them.
 #[derive(Default)]
@@ -81,8 +82,8 @@ impl Maps {
                 json!({
                     "nodes": entries().map(|(entry, _)| entry.node).collect::<Vec<_>>(),
                     "types": entries().map(|(entry, _)| entry.block_type).collect::<Vec<_>>(),
-                    "counts": entries().map(|(_, sum)| sum.blocks).collect::<Vec<_>>(),
-                    "sizes": entries().map(|(_, sum)| bytes(sum)).collect::<Vec<_>>(),
+                    "counts": entries().map(|(_, sum)| saturated(sum.blocks)).collect::<Vec<_>>(),
+                    "sizes": entries().map(|(_, sum)| saturated(bytes(sum))).collect::<Vec<_>>(),
                 }),
             );
         }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::super::model::Heap;
 use super::{BrowseOptions, Name, Node};
 use crate::analysis::{Totals, UNTRACKED, commas, counted, percent};
+use crate::number::saturated;
 
 /// Writes the tree for a terminal. Every level is indented: amounts of one depth add up.
 ///
@@ -98,7 +99,8 @@ fn value(node: &Node) -> Value {
     };
     let Totals { blocks, req, slop } = node.totals;
     json!({
-        "by": by, "name": name, "bytes": node.totals.usable(), "blocks": blocks, "requested": req,
-        "slop": slop, "kids": node.children.iter().map(value).collect::<Vec<_>>(),
+        "by": by, "name": name, "bytes": saturated(node.totals.usable()),
+        "blocks": saturated(blocks), "requested": saturated(req), "slop": saturated(slop),
+        "kids": node.children.iter().map(value).collect::<Vec<_>>(),
     })
 }

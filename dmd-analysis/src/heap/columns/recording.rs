@@ -35,7 +35,8 @@ impl History {
     /// Returns the recording as JSON, with the changes in this number of intervals of equal length.
     ///
     /// Bytes are as in [`History::heap`]: the sum of the changes up to the end of an interval is
-    /// the heap at that time.
+    /// the heap at that time. So are blocks, which of a sampled recording are fractions: rounded in
+    /// each interval, their sum would drift.
     ///
     /// # Errors
     ///
@@ -70,8 +71,8 @@ impl History {
                 "row": changed(|place, _| json!(place.row)),
                 "made": changed(|_, change| json!(whole(change.made))),
                 "freed": changed(|_, change| json!(whole(change.freed))),
-                "madeBlocks": changed(|_, change| json!(whole(change.made_blocks))),
-                "freedBlocks": changed(|_, change| json!(whole(change.freed_blocks))),
+                "madeBlocks": changed(|_, change| thousandths(change.made_blocks)),
+                "freedBlocks": changed(|_, change| thousandths(change.freed_blocks)),
             },
             "atPeak": {
                 "row": at_peak.keys().collect::<Vec<_>>(),
@@ -187,6 +188,12 @@ fn whole(sum: f64) -> i64 {
     sum.round() as i64
 }
 
+/// Returns a number of blocks to three decimals, and without any where there are none to save space.
+fn thousandths(blocks: f64) -> Value {
+    let rounded = (blocks * 1000.0).round() / 1000.0;
+    if rounded.fract() == 0.0 { json!(whole(rounded)) } else { json!(rounded) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,13 +210,21 @@ mod tests {
                 changes[name].as_array().unwrap().iter().filter_map(Value::as_i64).collect()
             };
             let [of, made, freed] = ["interval", "made", "freed"].map(column);
+            let blocks = |name: &str| -> Vec<f64> {
+                changes[name].as_array().unwrap().iter().filter_map(Value::as_f64).collect()
+            };
+            let [made_blocks, freed_blocks] = ["madeBlocks", "freedBlocks"].map(blocks);
+            assert!(made_blocks.contains(&4.5), "{made_blocks:?}");
             let ends = columns["ends"].as_array().unwrap();
             assert_eq!(ends.last().unwrap(), history.recording().length);
             for (at, end) in (0_i64..).zip(ends) {
-                let lines = (0..of.len()).filter(|line| of[*line] <= at);
-                let live: i64 = lines.map(|line| made[line] - freed[line]).sum();
-                let heap = history.heap(end.as_u64().unwrap(), &options).unwrap();
-                assert_eq!(i128::from(live), heap.totals().usable(), "{intervals}: {end}");
+                let lines: Vec<usize> = (0..of.len()).filter(|line| of[*line] <= at).collect();
+                let live: i64 = lines.iter().map(|line| made[*line] - freed[*line]).sum();
+                let blocks: f64 =
+                    lines.iter().map(|line| made_blocks[*line] - freed_blocks[*line]).sum();
+                let totals = history.heap(end.as_u64().unwrap(), &options).unwrap().totals();
+                assert_eq!(i128::from(live), totals.usable(), "{intervals}: {end}");
+                assert_eq!(i128::from(whole(blocks)), totals.blocks, "{intervals}: {end}");
             }
         }
     }

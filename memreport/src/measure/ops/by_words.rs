@@ -9,6 +9,9 @@
 #[cfg(feature = "bytes")]
 mod shared_memory;
 
+#[cfg(feature = "bytes")]
+pub(crate) use shared_memory::{Handle, SharedMemory};
+
 use super::Ops;
 use super::find::{find, within};
 use crate::allocator::size_source::SizeSource;

@@ -324,6 +324,7 @@ mod tests {
     #[cfg(feature = "bytes")]
     #[test]
     fn with_gaps_memory_without_known_owners_is_what_was_there_or_else_computed() {
+        use crate::measure::ops::SharedMemory;
         use crate::tracker::words::words_of;
 
         let words = [7_usize];
@@ -333,9 +334,9 @@ mod tests {
             let (tracker, recorder) = (Few::leaked(&BLOCKS), FromBegin::default());
             let collection = Collection::new(SizeSource::Table(tracker), Some(&recorder));
             let measured = measure_with(&collection, &(), |(), ops| {
-                let memory = (without_provenance(address), 20);
+                let memory = SharedMemory { address, bytes: 20, owners: 1 };
                 // SAFETY: no block starts at 7.
-                unsafe { ops.shared_memory(&words_of(&words), |_| true, memory, 1) };
+                unsafe { ops.shared_memory(&words_of(&words), |_| true, memory) };
             });
             assert_eq!((measured.bytes, measured.computed), expected, "{address:x}");
             let claims =

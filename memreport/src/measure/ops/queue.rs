@@ -41,7 +41,7 @@ pub(crate) trait OwningPointer: MallocSizeOf {
 
 /// A queued pointer, with the field and the part that it is measured for.
 #[derive(Clone, Copy)]
-struct Pending<'a> {
+struct Queued<'a> {
     owner: &'a dyn OwningPointer,
     field: Option<&'static Field>,
     part: usize,
@@ -50,12 +50,12 @@ struct Pending<'a> {
 /// The queued pointers.
 pub(super) struct Queue<'a> {
     /// The pointers in flight. Invariant: `length` entries from the oldest on are initialized.
-    ring: [Cell<MaybeUninit<Pending<'a>>>; RING_CAPACITY],
+    ring: [Cell<MaybeUninit<Queued<'a>>>; RING_CAPACITY],
     /// The number of pointers popped so far. Modulo the capacity, it is the index of the oldest.
     popped: Cell<usize>,
     length: Cell<usize>,
     /// The pointers that did not fit into the ring.
-    overflow: RefCell<Vec<Pending<'a>>>,
+    overflow: RefCell<Vec<Queued<'a>>>,
     /// True if a container has prefetched the value that is visited now, so that its pointers need
     /// not be queued.
     is_fetched: Cell<bool>,
@@ -80,11 +80,11 @@ impl<'a> Ops<'a> {
         if self.queue.length.get() < HALF_WAY {
             self.prefetch(owner);
         }
-        let pending = Pending { owner, field: self.field.get(), part: self.sums.part() };
+        let queued = Queued { owner, field: self.field.get(), part: self.sums.part() };
         if self.queue.length.get() < RING_CAPACITY {
-            self.queue.push(pending);
+            self.queue.push(queued);
         } else if self.queue.overflow.borrow().len() < OVERFLOW_CAPACITY {
-            self.queue.overflow.borrow_mut().push(pending);
+            self.queue.overflow.borrow_mut().push(queued);
         } else {
             self.add_with(owner, T::measure_pointee);
         }
@@ -92,11 +92,11 @@ impl<'a> Ops<'a> {
 
     /// Measures all queued pointers.
     pub(super) fn drain_queue(&self) {
-        while let Some(pending) = self.next_pending() {
+        while let Some(queued) = self.next_queued() {
             if self.queue.length.get() < HALF_WAY {
-                self.fetch_pointees(pending.owner);
+                self.fetch_pointees(queued.owner);
             }
-            self.measure_one(pending);
+            self.measure_one(queued);
         }
     }
 
@@ -113,24 +113,24 @@ impl<'a> Ops<'a> {
         let (field, part) = (self.field.get(), self.sums.part());
         let is_fetched = self.queue.is_fetched.replace(false);
         while !self.queue.overflow.borrow().is_empty() {
-            let Some(pending) = self.next_pending() else { break };
-            self.measure_one(pending);
+            let Some(queued) = self.next_queued() else { break };
+            self.measure_one(queued);
         }
         self.queue.is_fetched.set(is_fetched);
         self.field.set(field);
         self.switch_to(part);
     }
 
-    fn measure_one(&self, pending: Pending<'a>) {
-        self.field.set(pending.field);
-        self.switch_to(pending.part);
-        pending.owner.measure_pointee(self);
+    fn measure_one(&self, queued: Queued<'a>) {
+        self.field.set(queued.field);
+        self.switch_to(queued.part);
+        queued.owner.measure_pointee(self);
     }
 
     /// Pops the oldest pointer. The newest of the overflow takes its place.
     #[inline(always)]
-    fn next_pending(&self) -> Option<Pending<'a>> {
-        let pending = self.queue.pop()?;
+    fn next_queued(&self) -> Option<Queued<'a>> {
+        let queued = self.queue.pop()?;
         if let Some(half_way) = self.queue.nth(HALF_WAY - 1) {
             self.fetch_pointees(half_way.owner);
         }
@@ -138,7 +138,7 @@ impl<'a> Ops<'a> {
         if let Some(last) = last {
             self.queue.push(last);
         }
-        Some(pending)
+        Some(queued)
     }
 
     /// Marks visited values as prefetched until the guard is dropped.
@@ -176,13 +176,13 @@ impl<'a> Queue<'a> {
 
     /// Returns the place of the `index`-th oldest pointer.
     #[inline]
-    fn place(&self, index: usize) -> &Cell<MaybeUninit<Pending<'a>>> {
+    fn place(&self, index: usize) -> &Cell<MaybeUninit<Queued<'a>>> {
         &self.ring[(self.popped.get().wrapping_add(index)) % RING_CAPACITY]
     }
 
     /// Returns the `index`-th oldest pointer.
     #[inline]
-    fn nth(&self, index: usize) -> Option<Pending<'a>> {
+    fn nth(&self, index: usize) -> Option<Queued<'a>> {
         if index >= self.length.get() {
             return None;
         }
@@ -192,17 +192,17 @@ impl<'a> Queue<'a> {
 
     /// Pushes a pointer. The ring must not be full.
     #[inline]
-    fn push(&self, pending: Pending<'a>) {
+    fn push(&self, queued: Queued<'a>) {
         let length = self.length.get();
-        self.place(length).set(MaybeUninit::new(pending));
+        self.place(length).set(MaybeUninit::new(queued));
         self.length.set(length + 1);
     }
 
     #[inline]
-    fn pop(&self) -> Option<Pending<'a>> {
-        let pending = self.nth(0)?;
+    fn pop(&self) -> Option<Queued<'a>> {
+        let queued = self.nth(0)?;
         self.popped.set(self.popped.get().wrapping_add(1));
         self.length.set(self.length.get() - 1);
-        Some(pending)
+        Some(queued)
     }
 }

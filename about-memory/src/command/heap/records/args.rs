@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use crate::command::flags::{by, candidates, hexadecimal};
 use crate::input::dump::DumpArgs;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use memreport_analysis::analysis::SortBy;
 use memreport_analysis::axis::Axis;
 
 /// `about-memory heap records`
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("answer").args(["explain", "by", "referrers", "json"]).multiple(true))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of dmd.py")]
 pub struct RecordsArgs {
     /// A dump by DMD, memreport's or Firefox's, plain or gzipped; `-` is standard input; or
@@ -30,11 +31,11 @@ pub struct RecordsArgs {
     pub(super) max_frames: u8,
 
     /// Sort records by this key
-    #[arg(short, long, value_enum, default_value_t)]
+    #[arg(short, long, value_enum, default_value_t, conflicts_with = "answer")]
     pub(super) sort_by: SortKey,
 
     /// Remove allocation functions (of C and of Rust) from the start of stacks
-    #[arg(short = 'a', long)]
+    #[arg(short = 'a', long, conflicts_with = "answer")]
     pub(super) ignore_alloc_fns: bool,
 
     /// Do not symbolicate frames that have only an address
@@ -60,7 +61,7 @@ pub struct RecordsArgs {
 
     /// With --explain, --by, --referrers or --json: show N places of each class, or groups
     /// [default: 5, with --by 20]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "answer")]
     pub(super) top: Option<usize>,
 
     /// Flags of symbolication.
@@ -73,7 +74,7 @@ pub struct RecordsArgs {
     pub(super) clamp_contents: bool,
 
     /// Print statistics of --clamp-contents on standard error
-    #[arg(long)]
+    #[arg(long, requires = "clamp_contents")]
     pub(super) print_clamp_stats: bool,
 
     /// Print stacks of DMD's own tests as one fixed frame
@@ -82,7 +83,7 @@ pub struct RecordsArgs {
 
     /// Only records with TEXT in a frame of their allocation stack; `!TEXT` excludes; repeat to
     /// combine with AND
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "answer")]
     pub(super) filter: Vec<String>,
 }
 

@@ -4,6 +4,8 @@
 //! table answers; without one, nothing tells which block contains the memory.
 #![expect(unsafe_code, reason = "reads blocks that a handle keeps alive")]
 
+use core::ptr::without_provenance;
+
 use super::super::find::{find, within};
 use super::super::pending::Pending;
 use super::super::{Collection, Ops};
@@ -26,13 +28,21 @@ const SIZE_LIMIT: usize = match 1_usize.checked_shl(40) {
     None => usize::MAX,
 };
 
-/// The bytes that a handle gives access to.
+/// The memory that a handle gives access to.
 #[derive(Clone, Copy)]
-struct Memory {
-    address: usize,
-    bytes: usize,
-    /// `usize::MAX` if the number is unknown.
-    owners: usize,
+pub(crate) struct SharedMemory {
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+    /// The number of owners; `usize::MAX` if it is unknown.
+    pub(crate) owners: usize,
+}
+
+/// A handle of shared memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Handle<'h> {
+    pub(crate) words: &'h Words<'h>,
+    /// The word that points to the block with the number of owners, if that is a block.
+    pub(crate) counts: usize,
 }
 
 impl Ops<'_> {
@@ -52,22 +62,20 @@ impl Ops<'_> {
         &self,
         words: &Words<'_>,
         is_start: impl Fn(usize) -> bool,
-        memory: (*const u8, usize),
-        owners: usize,
+        memory: SharedMemory,
     ) {
-        let (address, bytes) = (memory.0.addr(), memory.1);
+        let SharedMemory { address, bytes, owners } = memory;
         let starts = words.clone().filter(|word| *word != address && is_start(*word));
         if let SizeSource::Table(tracker) = self.collection.sizes {
             let known = self.collection.known_blocks.as_ref();
             let counts = known.and_then(|known| starts.clone().find(|word| is_known(known, *word)));
-            // SAFETY: the caller's contract.
-            if counts.is_some_and(|counts| unsafe {
-                self.memory_of_owners(words, counts, memory, owners)
-            }) {
-                return;
+            if let Some(counts) = counts {
+                // SAFETY: the caller's contract.
+                if unsafe { self.memory_of_owners(Handle { words, counts }, memory) } {
+                    return;
+                }
             }
             if !tracker.tracks_every_block() {
-                let memory = Memory { address, bytes, owners };
                 // If these are surely no blocks, the owners are from before tracking.
                 let has_owners = |known: &KnownBlocks<'_>| {
                     starts.clone().any(|word| known.at(word) != AtBegin::NoBlock)
@@ -81,11 +89,12 @@ impl Ops<'_> {
                     }
                 }
                 // SAFETY: the caller's contract.
-                return unsafe { self.memory_with_gaps(tracker, (words, starts), memory) };
+                return unsafe { self.memory_with_gaps(tracker, words, starts, memory) };
             }
         }
         let inside = (bytes > 0).then_some(address);
-        self.shared_blocks_by_words(starts.chain(inside), memory, owners);
+        let pointer = without_provenance::<u8>(address);
+        self.shared_blocks_by_words(starts.chain(inside), (pointer, bytes), owners);
     }
 
     /// Adds the block of a handle's owners, and the memory that it leads to, as the recorder knows
@@ -93,34 +102,31 @@ impl Ops<'_> {
     ///
     /// # Safety
     ///
-    /// If a block starts at `counts`, the handle with these words keeps it alive.
+    /// If a block starts at the handle's `counts`, the handle keeps it alive.
     #[inline]
     pub(crate) unsafe fn memory_of_owners(
         &self,
-        words: &Words<'_>,
-        counts: usize,
-        (start, bytes): (*const u8, usize),
-        owners: usize,
+        handle: Handle<'_>,
+        memory: SharedMemory,
     ) -> bool {
         let Collection { known_blocks: Some(blocks), .. } = self.collection else { return false };
-        let Some(pending) = self.pending.filter(|_| bytes > 0) else { return false };
-        let memory = Memory { address: start.addr(), bytes, owners };
+        let Some(pending) = self.pending.filter(|_| memory.bytes > 0) else { return false };
         // SAFETY: the caller's contract.
-        unsafe { self.memory_of_known_owners(pending, blocks, (words, counts), memory) }
+        unsafe { self.memory_of_known_owners(pending, blocks, handle, memory) }
     }
 
-    /// Adds the block `counts` of a handle's owners, if it is one, and the memory that it leads to.
+    /// Adds the block of a handle's owners, if it is one, and the memory that it leads to.
     /// Returns `false`, and adds nothing, if that cannot be found so.
     ///
     /// # Safety
     ///
-    /// If a block starts at `counts`, the handle with these words keeps it alive.
+    /// If a block starts at the handle's `counts`, the handle keeps it alive.
     unsafe fn memory_of_known_owners(
         &self,
         pending: &Pending,
         blocks: &KnownBlocks<'_>,
-        (words, counts): (&Words<'_>, usize),
-        memory: Memory,
+        Handle { words, counts }: Handle<'_>,
+        memory: SharedMemory,
     ) -> bool {
         let of_counts = match blocks.at(counts) {
             AtBegin::Usable(usable) => usable,
@@ -150,9 +156,9 @@ impl Ops<'_> {
                 }
             }
         };
-        self.expect_shared(pending, (counts, of_counts), memory.owners);
+        self.expect_shared(pending, counts, of_counts, memory.owners);
         match tracked {
-            Some(usable) => self.expect_shared(pending, (start, usable), memory.owners),
+            Some(usable) => self.expect_shared(pending, start, usable, memory.owners),
             None => self.compute_memory(memory),
         }
         true
@@ -164,13 +170,13 @@ impl Ops<'_> {
         &self,
         pending: &Pending,
         blocks: &KnownBlocks<'_>,
-        memory: Memory,
+        memory: SharedMemory,
     ) -> bool {
         match blocks.around(memory.address) {
             AroundBegin::Unknown => return false,
             AroundBegin::NoBlock => self.compute_memory(memory),
             AroundBegin::Block { start, usable } => {
-                self.expect_shared(pending, (start, usable), memory.owners);
+                self.expect_shared(pending, start, usable, memory.owners);
             }
         }
         true
@@ -184,10 +190,11 @@ impl Ops<'_> {
     unsafe fn memory_with_gaps(
         &self,
         tracker: &dyn Tracker,
-        (words, starts): (&Words<'_>, impl Iterator<Item = usize>),
-        memory: Memory,
+        words: &Words<'_>,
+        starts: impl Iterator<Item = usize>,
+        memory: SharedMemory,
     ) {
-        let Memory { address, bytes, owners } = memory;
+        let SharedMemory { address, bytes, owners } = memory;
         // There are bytes, so the end of a block is the next one's start.
         let contains = |block: &Block| (block.start..block.start + block.usable).contains(&address);
         let claim = |block: Block| {
@@ -218,14 +225,14 @@ impl Ops<'_> {
     }
 
     /// Adds a block that the recorder knows, with its usable bytes, unless another owner has.
-    fn expect_shared(&self, pending: &Pending, (start, usable): (usize, usize), owners: usize) {
+    fn expect_shared(&self, pending: &Pending, start: usize, usable: usize, owners: usize) {
         if self.share_of(start, owners).block {
             self.expect_found_block(pending, start, usable);
         }
     }
 
     /// Computes the bytes of memory whose block is not tracked, unless another owner has.
-    fn compute_memory(&self, memory: Memory) {
+    fn compute_memory(&self, memory: SharedMemory) {
         if self.share_of(memory.address, memory.owners).block {
             self.count_computed(memory.bytes);
         }

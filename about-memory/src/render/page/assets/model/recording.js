@@ -48,6 +48,8 @@ function heapOfRange(recording, { from, to, what }) {
   }
   const kept = [...bytes.keys()].filter(row => bytes[row] !== 0 || before[row] !== 0);
   const pick = column => kept.map(row => column[row]);
+  // Sampled blocks are fractions until they are added up. `|| 0` makes a positive zero of -0.
+  const wholeBlocks = blocks.map(count => Math.round(count) || 0);
   const { rows, calls, scopes, texts, summary } = recording;
   return {
     program: (summary.program ?? "").split("/").pop(), pid: summary.pid, mode: "recording", calls, scopes, texts, accounts: [],
@@ -55,7 +57,7 @@ function heapOfRange(recording, { from, to, what }) {
     untracked: { bytes: 0, blocks: 0 },
     rows: {
       stack: pick(rows.stack), type: pick(rows.type), scope: pick(rows.scope), thread: pick(rows.thread), bytes: pick(bytes),
-      blocks: pick(blocks), ...(what === "growth" ? { before: pick(before) } : {}),
+      blocks: pick(wholeBlocks), ...(what === "growth" ? { before: pick(before) } : {}),
     },
   };
 }

@@ -29,6 +29,12 @@ test("a range shows what is live, made, freed or grown in it", () => {
   assert.strictEqual(sum(grown.bytes) - sum(grown.before), -30);
 });
 
+test("sampled blocks are whole once they are added up", () => {
+  const changes = { ...recording.changes, madeBlocks: [2.8, 0, 1.4], freedBlocks: [0, 1.4, 0] };
+  const blocks = to => plain(heapOfRange({ ...recording, changes }, { from: -1, to, what: "" }).rows.blocks);
+  assert.deepStrictEqual([0, 1, 2].map(blocks), [[3], [1], [1, 1]]);
+});
+
 test("a time belongs to the interval that ends at it or after it", () => {
   assert.deepStrictEqual([0, 10, 11, 30, 99].map(time => intervalAt(recording, time)), [0, 0, 1, 2, 2]);
 });
