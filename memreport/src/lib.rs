@@ -181,7 +181,7 @@ pub mod __private {
     };
     pub use crate::tracker::size_classes::SizeClasses;
     pub use crate::tracker::words::{
-        CAN_READ as CAN_READ_WORDS, Words, read as read_word, words_of,
+        CAN_READ as CAN_READ_WORDS, Words, is_tagged, read as read_word, words_of,
     };
     #[cfg(feature = "std")]
     pub use {

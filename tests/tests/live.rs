@@ -159,7 +159,7 @@ fn tracking_begins_and_ends_on_request() {
     assert_eq!(program.ask(&profile).expect("otherwise"), "profile, a sample each 65536 bytes");
     assert_eq!(
         program.ask(&Request::new("untrack")).expect("off"),
-        "off: new blocks are not entered"
+        "off: new blocks are not tracked"
     );
     let error =
         program.ask(&Request::new("track").with("options", "--mode=x")).expect_err("no mode");

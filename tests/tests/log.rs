@@ -193,7 +193,7 @@ fn a_running_program_is_followed_and_goes_back_to_what_it_was() {
     let text = served.log(&["--for", "0.5", "--every", "0.1"]);
     assert!(text.contains("  4,344 bytes  [String]  thread worker ("), "{text}");
     assert!(text.contains(")  in request\n    log::served::work ("), "{text}");
-    assert_eq!(served.tracking(), "off: new blocks are not entered");
+    assert_eq!(served.tracking(), "off: new blocks are not tracked");
 
     let json = served.log(&["--for", "0.5", "--json"]);
     let lines: Vec<serde_json::Value> =
@@ -258,7 +258,7 @@ fn who_asks_no_more_is_taken_to_have_gone() {
     let begun: serde_json::Value = serde_json::from_slice(&begun[0].bytes).expect("JSON");
     assert_eq!(served.tracking(), "off, but for single allocations, which are observed");
     let end = Instant::now() + Duration::from_secs(20);
-    while served.tracking() != "off: new blocks are not entered" {
+    while served.tracking() != "off: new blocks are not tracked" {
         assert!(Instant::now() < end, "{}", served.tracking());
         std::thread::sleep(Duration::from_millis(100));
     }

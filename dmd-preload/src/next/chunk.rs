@@ -3,7 +3,7 @@
 //! The layout is not documented, so the word is first compared with the size query's answer.
 #![expect(unsafe_code, reason = "reads the word before a block")]
 
-use memreport::__private::{CAN_READ_WORDS, read_word};
+use memreport::__private::{CAN_READ_WORDS, is_tagged, read_word};
 
 use super::{__libc_free, __libc_malloc, choose};
 
@@ -40,8 +40,9 @@ fn agrees(size: usize) -> bool {
     // SAFETY: live until the last line.
     let reported = unsafe { choose::usable_size(block.cast()) };
     // SAFETY: glibc's chunks begin before their blocks.
-    let read = unsafe { size_by_word(block.cast()) };
+    let agrees = !is_tagged(block.addr())
+        && unsafe { size_by_word(block.cast()) } == Some(reported);
     // SAFETY: live, and not used after this.
     unsafe { __libc_free(block) };
-    read == Some(reported)
+    agrees
 }

@@ -10,11 +10,10 @@ use memreport::__private::{as_own, thread_counters};
 use super::{late_server, record, run, saves};
 use crate::hook::start::start;
 use crate::hook::{own_frames, preloaded};
-use crate::mem::{single_instance, sys};
+use crate::mem::{signals, single_instance, sys};
 use crate::sample::plan;
 use crate::sample::variable;
-use crate::stack::own_code;
-use crate::stack::walk;
+use crate::stack::{own_code, thread, walk};
 
 /// The variable by which the dynamic linker loads libraries into a program at its start.
 const LD_PRELOAD: &str = "LD_PRELOAD";
@@ -100,6 +99,8 @@ fn begin(arguments: *const *const c_char, catches_signals: bool) {
     // The arguments are above all frames of the main thread. Tracking may need this later.
     sys::note_main_stack(sys::above_main_frames(arguments.addr()));
     sys::note_descriptor();
+    walk::note_modules();
+    signals::at_fork(thread::renumber_in_child);
     if plan::plan().is_awake() || variable::options().is_some() {
         walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));
         own_frames::learn();

@@ -18,7 +18,7 @@ memreport::command!(
 
 memreport::command!(
     "untrack",
-    "Has DMD enter no new blocks; those that it knows stay known.",
+    "Has DMD track no new blocks; tracked blocks stay in its table.",
     |_request| {
         stop();
         tracking_state()

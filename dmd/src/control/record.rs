@@ -8,7 +8,7 @@
 //!
 //! Read `thread` (the thread and what it may not do), `writer` (the lines of the file), `packed`
 //! (the bytes of events), `members` (compression), `sums` (the heap counters without the tracker's
-//! own work) and `loaded` (modules).
+//! own work), `loaded` (modules) and `in_progress` (what recordings that overlap do to tracking).
 
 mod thread;
 mod writer;
@@ -16,6 +16,7 @@ mod packed;
 mod members;
 mod sums;
 mod loaded;
+mod in_progress;
 
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -27,11 +28,11 @@ use memreport::__private::{PrivateFile, as_own, out_of_the_way};
 
 use super::sudden_exit;
 use crate::event::events;
-use crate::hook::start::{StartError, start, stop};
+use crate::hook::start::StartError;
 use crate::mem::signals::at_exit;
 use crate::mem::sys;
 use crate::sample::options::{Mode, Options, Stacks};
-use crate::sample::plan;
+use in_progress::Place;
 use thread::{NotBegun, RecorderThread};
 use writer::Settings;
 
@@ -139,13 +140,15 @@ impl Recorder {
             NotBegun::Busy => RecordError::Busy,
             NotBegun::Failed(error) => failed(error),
         })?;
-        let before = plan::options();
-        if let Err(error) = as_own(|| start(options)) {
-            let _ = thread.end();
-            return Err(RecordError::Start(error));
-        }
+        let place = match Place::begin(options) {
+            Ok(place) => place,
+            Err(error) => {
+                let _ = thread.end();
+                return Err(RecordError::Start(error));
+            }
+        };
         let pid = std::process::id();
-        Ok(Recording { path: path.to_owned(), pid, before, thread: Some(thread) })
+        Ok(Recording { path: path.to_owned(), pid, place, thread: Some(thread) })
     }
 }
 
@@ -156,8 +159,7 @@ pub struct Recording {
     path: PathBuf,
     /// The process that records. A forked child has a copy of this value, but no writing thread.
     pid: u32,
-    /// The options of tracking before the recording; `None` if it was off.
-    before: Option<Options>,
+    place: Place,
     thread: Option<RecorderThread>,
 }
 
@@ -173,8 +175,9 @@ pub struct RecordingSummary {
 }
 
 impl Recording {
-    /// Ends the recording. Tracking continues as it was before: with its options, or off. Tracked
-    /// blocks stay in the table.
+    /// Ends the recording. Tracking continues as it was before: with its options, or off; while
+    /// other recordings are in progress, as the newest of them needs it. Tracked blocks stay in the
+    /// table.
     ///
     /// # Errors
     ///
@@ -190,10 +193,7 @@ impl Recording {
             return Ok(RecordingSummary::default());
         }
         let Some(thread) = self.thread.take() else { return Ok(RecordingSummary::default()) };
-        // Its sampling rate has a number already, so that it starts again without an error.
-        if self.before.is_none_or(|before| start(before).is_err()) {
-            stop();
-        }
+        self.place.end();
         thread.end().map_err(|error| {
             let path = self.path.clone();
             RecordError::CutOff { path, error, missing: events::end_failed() }

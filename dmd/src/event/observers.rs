@@ -90,7 +90,7 @@ impl Observation {
         let mut all = all();
         let own = all.list.iter_mut().find(|one| one.number == self.number);
         own.into_iter().for_each(|own| own.limit = limit.clone());
-        limits::set(&all.list.iter().map(|one| &one.limit));
+        update_limits(&all);
         self.limit = limit;
     }
 
@@ -126,14 +126,27 @@ impl Drop for Observation {
     }
 }
 
-/// Recomputes the sampling of the hooks after a change of the tracking options.
-pub(crate) fn refresh_hooks() -> Result<(), TooManyRates> {
-    update_hooks(&all())
+/// Changes the tracking options, and then what hooks do for observers. Only one thread at a time
+/// does so: what is stored beside a plan belongs to it.
+pub(crate) fn change_plan(
+    change: impl FnOnce() -> Result<(), TooManyRates>,
+) -> Result<(), TooManyRates> {
+    let all = all();
+    change().and_then(|()| update_hooks(&all))
+}
+
+/// Sets the limits of the hooks to those of all observers.
+fn update_limits(all: &Observers) {
+    // A profile samples the whole program, by the same draws.
+    let samples_all = plan::own_probability().is_some();
+    let (everything, has_limits) = (Limit::default(), !samples_all);
+    let own = all.list.iter().filter(|_| has_limits).map(|one| &one.limit);
+    limits::set(&own.chain(samples_all.then_some(&everything)));
 }
 
 /// Sets the hooks' rate to the greatest of all probabilities, including a profile's.
 fn update_hooks(all: &Observers) -> Result<(), TooManyRates> {
-    limits::set(&all.list.iter().map(|one| &one.limit));
+    update_limits(all);
     let probabilities = all.list.iter().map(|one| one.probability);
     match probabilities.reduce(Probability::max) {
         Some(probability) => {

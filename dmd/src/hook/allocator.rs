@@ -45,6 +45,13 @@ struct Resize {
     new: Layout,
 }
 
+/// The size of a block.
+struct BlockSize {
+    usable: usize,
+    /// True if it took a query, though sizes are prepared.
+    is_queried: bool,
+}
+
 impl<A: UsableSize> Dmd<A> {
     /// Tracks the blocks of `inner`. With `wakes_in_tests` the table is kept even without `$DMD`.
     ///
@@ -162,10 +169,23 @@ impl<A: UsableSize> Dmd<A> {
             return address;
         }
         // SAFETY: a new block.
-        let usable = unsafe { self.size(address, layout) };
+        unsafe { self.on_new(address, layout) }
+    }
+
+    /// Handles a new block of any plan, and returns it.
+    ///
+    /// # Safety
+    ///
+    /// `address` is a new block of the inner allocator, of this layout.
+    unsafe fn on_new(&self, address: *mut u8, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract.
+        let BlockSize { usable, is_queried } = unsafe { self.block_size(address, layout) };
         let slot = ThreadSlot::current_or_stopped();
         if slot.counts_before_stop(usable) {
             return address;
+        }
+        if is_queried {
+            return Self::on_alloc_queried(address, layout.size(), usable);
         }
         Self::on_alloc(address, layout.size(), usable, slot)
     }
@@ -203,7 +223,7 @@ impl<A: UsableSize> Dmd<A> {
         if slot.counts_before_stop(usable) {
             return address;
         }
-        Self::on_alloc(address, requested, usable, slot)
+        Self::on_alloc_queried(address, requested, usable)
     }
 
     /// Returns the usable bytes of a block.
@@ -212,15 +232,26 @@ impl<A: UsableSize> Dmd<A> {
     ///
     /// `address` is a live block of the inner allocator, and `layout` is its current layout.
     pub(super) unsafe fn size(&self, address: *const u8, layout: Layout) -> usize {
-        let rounded = Self::rounded(layout);
-        let prepared = if plan().is_prepared() {
-            // SAFETY: sizes are prepared, and the caller's contract.
-            unsafe { self.inner.prepared_size(address, rounded) }
-        } else {
-            None
-        };
         // SAFETY: the caller's contract.
-        prepared.unwrap_or_else(|| unsafe { self.inner.usable_size(address, rounded) })
+        unsafe { self.block_size(address, layout) }.usable
+    }
+
+    /// Returns the usable bytes of a block, and how they were found.
+    ///
+    /// # Safety
+    ///
+    /// The same as [`size`](Self::size).
+    unsafe fn block_size(&self, address: *const u8, layout: Layout) -> BlockSize {
+        let (rounded, is_prepared) = (Self::rounded(layout), plan().is_prepared());
+        if is_prepared {
+            // SAFETY: sizes are prepared, and the caller's contract.
+            if let Some(usable) = unsafe { self.inner.prepared_size(address, rounded) } {
+                return BlockSize { usable, is_queried: false };
+            }
+        }
+        // SAFETY: the caller's contract.
+        let usable = unsafe { self.inner.usable_size(address, rounded) };
+        BlockSize { usable, is_queried: is_prepared }
     }
 
     /// Resizes a block: removes it, and inserts the new one, or the old one again on failure.
@@ -253,9 +284,7 @@ impl<A: UsableSize> Dmd<A> {
             }
             Self::count_freed(removed);
             // SAFETY: a new block of the inner allocator.
-            let usable = unsafe { self.size(moved, new) };
-            let slot = ThreadSlot::current_or_stopped();
-            return Self::on_alloc(moved, new.size(), usable, slot);
+            return unsafe { self.on_new(moved, new) };
         }
         if let Some(block) = removed {
             // The old block lives on, unchanged.
@@ -322,7 +351,6 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     const ALIGN: usize = A::ALIGN;
     const READS_HEADER: bool = A::READS_HEADER;
     const IS_MALLOC: bool = A::IS_MALLOC;
-    const LARGEST_PREPARED: usize = A::LARGEST_PREPARED;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {

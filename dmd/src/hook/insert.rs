@@ -38,6 +38,15 @@ impl<A: UsableSize> Dmd<A> {
         Self::insert_with_site(address, requested, usable, plan)
     }
 
+    /// Counts and inserts a new block as [`on_alloc`](Self::on_alloc) does, if sizes are prepared
+    /// but this one took a query. The hook that frees the block queries it again, and so looks at
+    /// its word: the table stays complete, wherever the sizes are.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_alloc_queried(address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
+        Self::on_alloc_unprepared(address, requested, usable, plan().without_complete())
+    }
+
     /// Counts and inserts a new block as [`on_alloc`](Self::on_alloc) does, in any mode.
     #[inline(never)]
     fn on_alloc_unprepared(
@@ -158,7 +167,7 @@ impl<A: UsableSize> Dmd<A> {
                 plan::set_unfiltered();
             }
             let has_record = !PackedBlock::has_inline_sizes(block.requested, block.usable);
-            if plan.is_complete() && has_record && block.requested <= A::LARGEST_PREPARED {
+            if plan.is_complete() && has_record {
                 // Before the block is returned to the program: its free looks at the word.
                 plan::set_incomplete();
             }

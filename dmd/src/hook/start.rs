@@ -82,7 +82,7 @@ pub fn start(options: Options) -> Result<(), StartError> {
     if options.effective_stacks() != Stacks::None {
         walk::choose(options.unwinder);
     }
-    plan::begin(options).and_then(|()| observers::refresh_hooks())?;
+    observers::change_plan(|| plan::begin(options))?;
     own_frames::learn();
     Ok(())
 }
@@ -107,9 +107,11 @@ fn check_ready() -> Result<(), StartError> {
 /// Blocks that are in the table stay there until they are freed, and tracking can start again at
 /// any time.
 pub fn stop() {
-    plan::stop_inserting();
     // Needs no new sampling rate. On an error the rate of the profile stays in effect.
-    let _ = observers::refresh_hooks();
+    let _ = observers::change_plan(|| {
+        plan::stop_inserting();
+        Ok(())
+    });
 }
 
 /// Tracking did not start.
@@ -134,7 +136,7 @@ impl fmt::Display for StartError {
                 "another copy of DMD tracks this process already: build the plugin and the program with the same one"
             }
             StartError::TooManyRates => {
-                "31 sample sizes and probabilities were used in this process, and no more can be told apart: choose one of them"
+                "31 sample sizes and probabilities were used in this process, which is the limit: choose one of them"
             }
         })
     }

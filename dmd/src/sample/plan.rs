@@ -1,15 +1,18 @@
 //! The plan: what the hooks do, as bits of one word.
 
+mod gaps;
 mod current;
+mod state;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::current::{
-    GapLimit, WholePlan, begin, has_gaps, mode, observed_rate, options, own_probability, plan,
-    set_asleep, set_c_heap, set_epoch, set_incomplete, set_prepared, set_unfiltered,
-    set_unknown_gap, shows_stats, start_events, start_observing, state, stop_events,
-    stop_inserting, stop_observing, whole_plan,
+    WholePlan, begin, mode, observed_rate, options, own_probability, plan, set_asleep, set_c_heap,
+    set_epoch, set_incomplete, set_prepared, set_unfiltered, shows_stats, start_events,
+    start_observing, stop_events, stop_inserting, stop_observing, whole_plan,
 };
+pub(crate) use self::gaps::{GapLimit, has_gaps, set_unknown as set_unknown_gap};
+pub(crate) use self::state::state;
 use super::options::{Mode, Options, Stacks};
 
 /// The bits that decide what the hooks do.
@@ -248,6 +251,11 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn is_complete(self) -> bool {
         self.has(COMPLETE)
+    }
+
+    /// Returns the plan for a block that may have a record while the table stays complete.
+    pub(crate) fn without_complete(self) -> Plan {
+        Plan(self.0 & !COMPLETE)
     }
 
     /// Returns whether the table is complete under this plan, which follows another one: from the

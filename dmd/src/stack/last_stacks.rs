@@ -19,6 +19,10 @@ memreport::__hook_local! {
     static OWN: Cell<Option<&'static LastStack>> = Cell::new(None), "dmd_hook_last_stack"
 }
 
+memreport::__hook_local! {
+    static IS_RELEASED: Cell<bool> = Cell::new(false), "dmd_hook_last_stack_is_released"
+}
+
 /// Returns the last stack of this thread, if it has one.
 #[inline(always)]
 pub(crate) fn known() -> Option<&'static LastStack> {
@@ -26,7 +30,7 @@ pub(crate) fn known() -> Option<&'static LastStack> {
 }
 
 /// Returns the last stack of this thread, at first an empty one. Returns `None` when memory is
-/// short.
+/// short, and once the thread has released it.
 #[inline(always)]
 pub(super) fn known_or_taken() -> Option<&'static LastStack> {
     known().or_else(take)
@@ -34,6 +38,11 @@ pub(super) fn known_or_taken() -> Option<&'static LastStack> {
 
 #[cold]
 fn take() -> Option<&'static LastStack> {
+    // The C library frees a thread's own data after its last destructor: nothing would release what
+    // the thread takes then.
+    if IS_RELEASED.try_with(Cell::get).unwrap_or(true) {
+        return None;
+    }
     let taken = LAST_STACKS.take()?;
     if !THREAD_END.set(NonZeroUsize::MIN.saturating_add(taken.index)) {
         // SAFETY: taken above, and nothing refers to it.
@@ -47,8 +56,8 @@ fn take() -> Option<&'static LastStack> {
 
 /// Releases the last stack of this thread. `number` is the index of its slot plus one.
 extern "C" fn release(number: *mut c_void) {
-    // Later destructors of the C library may allocate: that takes another one.
     let _ = OWN.try_with(|own| own.set(None));
+    let _ = IS_RELEASED.try_with(|is_released| is_released.set(true));
     // SAFETY: this thread took the slot, its only reference is cleared, and no hook is running:
     // hooks end no threads.
     unsafe { LAST_STACKS.release(number.addr().wrapping_sub(1)) };
@@ -58,6 +67,17 @@ extern "C" fn release(number: *mut c_void) {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn a_thread_that_has_released_its_last_stack_takes_no_other() {
+        let run = || {
+            let taken = LAST_STACKS.take().expect("there is memory");
+            assert!(known_or_taken().is_some());
+            release(std::ptr::without_provenance_mut(taken.index + 1));
+            assert!(known_or_taken().is_none());
+        };
+        std::thread::spawn(run).join().expect("it ends");
+    }
 
     #[test]
     fn threads_reuse_the_last_stacks_of_ended_threads() {

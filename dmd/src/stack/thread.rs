@@ -245,8 +245,8 @@ fn of_ended_thread() -> Option<u32> {
 
 /// Takes this number for this thread, if its thread has ended.
 ///
-/// In a forked child the parent's threads have ended. The forking thread lives on under another
-/// number of the kernel's, so another thread may come to share its number.
+/// In a forked child the parent's threads have ended, but for the forking thread, which lives on
+/// under another number of the kernel's ([`renumber_in_child`]).
 fn take(number: u32) -> Option<u32> {
     let index = number as usize;
     let place = SYSTEM_IDS.get(index)?;
@@ -264,6 +264,18 @@ fn take(number: u32) -> Option<u32> {
         ended.fetch_add(1, Relaxed);
     }
     Some(number)
+}
+
+/// Stores the kernel's number of this thread again, the only one of a forked child. Runs in the
+/// child.
+pub(crate) extern "C" fn renumber_in_child() {
+    let _ = THREAD.try_with(|thread| {
+        let place = SYSTEM_IDS.get(thread.number.get() as usize);
+        // 0 stands for no number: the thread will register under the child's.
+        if let Some(place) = place.filter(|_| thread.number.get() != 0) {
+            place.store(sys::thread_id(), Relaxed);
+        }
+    });
 }
 
 /// Marks this thread as the tracker's or the server's.

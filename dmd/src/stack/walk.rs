@@ -25,6 +25,7 @@ pub(crate) use self::frame_pointers::Chain;
 use self::frame_pointers::ChainEnd;
 use self::frames::End;
 use self::last::{LastStack, MAX_FRAMES};
+use self::modules::Moment;
 pub(crate) use self::modules::{AddressRange, own_range};
 pub(crate) use self::registers::Registers;
 use self::tally::Tally;
@@ -68,13 +69,30 @@ fn of_number(number: u32) -> Unwinder {
     }
 }
 
+/// Stores the modules that stay loaded until the process ends. Call it before `main`, also if
+/// nothing is tracked yet: modules that the program loads itself may be unloaded.
+pub(crate) fn note_modules() {
+    // Elsewhere modules have no unwind information, and reading what they have takes long.
+    if sys::HAS_UNWIND_INFO {
+        modules::record_loaded(match own_code::is_whole_module() {
+            true => Moment::Preloaded,
+            false => Moment::Initialiser,
+        });
+    }
+}
+
 /// Chooses the unwinder: the first of the requested one and the built-in order that agrees with the
-/// reference unwinder. Never call it from a hook: `backtrace::trace`, used for the
-/// comparison, takes a lock.
+/// reference unwinder. Once one is chosen, only a request for another one changes it, since the
+/// stacks of one place differ between unwinders. Never call it from a hook: `backtrace::trace`,
+/// used for the comparison, takes a lock.
 pub(crate) fn choose(requested: Option<Unwinder>) {
+    modules::record_loaded(Moment::Running);
+    let current = unwinder();
+    if current != Unwinder::None && requested.is_none_or(|requested| requested == current) {
+        return;
+    }
     // Only a preloaded tracker has a module of its own from the start.
     let is_preloaded = own_code::is_whole_module();
-    modules::record_loaded(is_preloaded);
     // The program of a preloaded tracker was built in another way than the tracker.
     let order: &[Unwinder] = if is_preloaded {
         &[Unwinder::Cfi]
@@ -195,6 +213,12 @@ fn walk_from(unwinder: Unwinder, here: Registers, last: &LastStack, inside: &Ins
         }
         (Unwinder::Cfi, Some(own)) => walk_by_cfi(here, own, last),
         (Unwinder::FramePointersOnly, Some(own)) => walk_by_frame_pointers_only(here, own, last),
+        (Unwinder::Backtrace, _) if inside.thread.is_recorder.get() => {
+            // Hooks wait for a recorder, and the reference may wait for the linker's lock, which a
+            // thread that waits in a hook may hold.
+            last.replace_by_addresses(&[]);
+            return false;
+        }
         (Unwinder::Backtrace, _) => reference::walk(None, last),
         (_, None) => {
             last.replace_by_addresses(&[]);
@@ -386,7 +410,7 @@ mod tests {
     #[test]
     fn unwinders_agree_with_the_reference_on_any_thread() {
         assert!(!own_code::is_whole_module(), "a program has code of its own");
-        modules::record_loaded(false);
+        modules::record_loaded(Moment::Initialiser);
         let check = || {
             let has_tables = cfg!(target_arch = "x86_64") && sys::HAS_UNWIND_INFO;
             assert!(agrees(Unwinder::Cfi) || !has_tables);

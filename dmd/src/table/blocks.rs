@@ -21,7 +21,6 @@ mod sampled;
 mod ageing;
 mod enclosing;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 mod tombstones;
 #[cfg(all(test, not(loom)))]
 mod tests;

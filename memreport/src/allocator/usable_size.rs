@@ -40,10 +40,6 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// the C library has been found to keep them there.
     const IS_MALLOC: bool = false;
 
-    /// The bytes of the largest request of which [`prepared_size`](Self::prepared_size) may know
-    /// the size. With a smaller number than that, DMD's table would keep marks of freed blocks.
-    const LARGEST_PREPARED: usize = usize::MAX;
-
     /// Returns the usable bytes of a block, slop included.
     ///
     /// # Safety
@@ -347,7 +343,6 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     const ALIGN: usize = A::ALIGN;
     const READS_HEADER: bool = A::READS_HEADER;
     const IS_MALLOC: bool = A::IS_MALLOC;
-    const LARGEST_PREPARED: usize = A::LARGEST_PREPARED;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {

@@ -73,6 +73,13 @@ impl Iterator for Words<'_> {
     }
 }
 
+/// Returns whether the memory of this block is tagged: the word before it has another tag, and a
+/// read of it by this address would end the program.
+#[must_use]
+pub fn is_tagged(block: usize) -> bool {
+    cfg!(target_arch = "aarch64") && block >> 56 != 0
+}
+
 /// True where [`read`] reads.
 pub const CAN_READ: bool = cfg!(all(
     not(miri),

@@ -99,7 +99,7 @@ fn follow(
     if !sent.success() || signal != "KILL" && !status.success() {
         return Err(format!("it ended with {status}").into());
     }
-    while connection.status()?.tracking != "off: new blocks are not entered" {
+    while connection.status()?.tracking != "off: new blocks are not tracked" {
         if begin.elapsed() > Duration::from_secs(10) {
             return Err(format!("it still tracks: {}", connection.status()?.tracking).into());
         }

@@ -44,9 +44,9 @@ pub(super) struct Writer {
     packed: Packed,
     /// The state of each site, by number.
     sites: Vec<KnownSite>,
-    /// The threads that are written, and the last one.
     /// The kernel's number of each thread whose name was written, by the tracker's number.
     threads: HashMap<u32, u32>,
+    /// The thread of the last event.
     last_thread: Option<u32>,
     loaded: Loaded,
     /// The number of scopes that are written, and the highest one of a site.

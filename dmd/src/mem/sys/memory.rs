@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 
 use super::Current;
+use super::errno::keeping_errno;
 use super::system::System;
 use crate::mem::sync::AtomicU64;
 
@@ -36,8 +37,10 @@ fn map_for(bytes: usize, access: c_int) -> Option<NonNull<u8>> {
         return None;
     }
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | Current::NO_RESERVE;
-    // SAFETY: without `MAP_FIXED` the kernel chooses an unused range, so no mapping is replaced.
-    let pages = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+    let pages = keeping_errno(|| {
+        // SAFETY: without `MAP_FIXED` the kernel chooses an unused range, so no mapping is replaced.
+        unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) }
+    });
     if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }
 }
 
@@ -93,7 +96,7 @@ pub(crate) unsafe fn grow_mapping(
         return None;
     }
     // SAFETY: by this function's contract the range is one whole mapping, which the caller owns.
-    let pages = unsafe { Current::grow(start, bytes, longer) }?;
+    let pages = keeping_errno(|| unsafe { Current::grow(start, bytes, longer) })?;
     prefer_huge_pages(pages, longer);
     Some(pages)
 }
@@ -158,7 +161,7 @@ pub(crate) fn are_resident(words: &'static [AtomicU64]) -> bool {
 /// Advises the kernel to back a mapping with huge pages. If it refuses, the pages stay small.
 pub(crate) fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
     if bytes >= HUGE_PAGE && !cfg!(miri) {
-        Current::prefer_huge_pages(pages, bytes);
+        keeping_errno(|| Current::prefer_huge_pages(pages, bytes));
     }
 }
 

@@ -179,9 +179,9 @@ system! {
     /// Opens the program's own file, which may have another name by now.
     fn open_program() -> io::Result<File>;
 
-    /// Calls `visit` with each module that was loaded with the program and has unwind information,
-    /// the program first, and prepares [`find_module`] and [`function_start`]. It may take the
-    /// linker's lock: never call it from a hook.
+    /// Calls `visit` with each module that is loaded and has unwind information, the program first,
+    /// and prepares [`find_module`] and [`function_start`]. It may take the linker's lock: never
+    /// call it from a hook.
     fn each_unwind_module(visit: &mut dyn FnMut(UnwindModule));
 
     /// Returns the module of this code, which is on this thread's stack. In hooks: no lock, no

@@ -1,9 +1,10 @@
 //! The plan in force, and the options that it was made from.
 
 use std::num::NonZeroU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
+use super::gaps::{self, GapLimit};
 use super::{
     AWAKE, C_HEAP, COMPLETE, DECIDED, EPOCH, EPOCH_SHIFT, EVENTS, FILTERED, OBSERVED, Plan, TIMES,
     UNPREPARED,
@@ -22,40 +23,9 @@ static SHOWS_STATS: AtomicBool = AtomicBool::new(false);
 /// The mean distance between samples in bytes; 0 if every block is inserted.
 static SAMPLE_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// True if live blocks may be missing from the table: from before the start, from a pause, or
-/// unsampled.
-static HAS_GAPS: AtomicBool = AtomicBool::new(false);
-
 /// True if other blocks than sampled ones were inserted, or the compact table was full: the table
 /// may have blocks that are not in the filter of sampled ones.
 static HAS_UNFILTERED: AtomicBool = AtomicBool::new(false);
-
-/// The most live bytes and blocks that the gaps before tracking began and while it was off can
-/// contain. Unsampled blocks of a profile are not in them.
-static GAP_BYTES: AtomicU64 = AtomicU64::new(0);
-static GAP_BLOCKS: AtomicU64 = AtomicU64::new(0);
-
-/// The most that gaps can contain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GapLimit {
-    pub(crate) bytes: u64,
-    pub(crate) blocks: u64,
-}
-
-/// Returns the most that the gaps before tracking began and while it was off can contain.
-fn gap_limit() -> GapLimit {
-    GapLimit { bytes: GAP_BYTES.load(Relaxed), blocks: GAP_BLOCKS.load(Relaxed) }
-}
-
-fn set_gap_limit(GapLimit { bytes, blocks }: GapLimit) {
-    GAP_BYTES.store(bytes, Relaxed);
-    GAP_BLOCKS.store(blocks, Relaxed);
-}
-
-/// Notes that any number of live blocks is from before tracking began.
-pub(crate) fn set_unknown_gap() {
-    set_gap_limit(GapLimit { bytes: u64::MAX, blocks: u64::MAX });
-}
 
 /// A plan, with what is stored beside it. A collection reads it once, since it may change
 /// meanwhile.
@@ -77,7 +47,7 @@ pub(crate) fn whole_plan() -> WholePlan {
         hooks,
         mode: mode(),
         probability: sampled_probability(hooks),
-        gap_limit: gap_limit(),
+        gap_limit: gaps::limit(),
     }
 }
 
@@ -110,15 +80,16 @@ pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
     let rate = if is_profile { SamplingRate::of(probability)? } else { SamplingRate::EVERY };
     let before = plan();
     if is_profile || before.has(DECIDED) && (!before.inserts() || before.samples()) {
-        HAS_GAPS.store(true, Release);
+        gaps::note();
     }
-    if before.has(DECIDED) && !before.inserts() {
-        // A block that is in a gap is live now, or it does not matter.
-        let live = memreport::heap_counters().unwrap_or_default();
-        set_gap_limit(GapLimit { bytes: live.live_bytes(), blocks: live.live_blocks() });
+    let ends_gap = before.has(DECIDED) && !before.inserts();
+    if ends_gap {
+        gaps::set_unknown();
     }
     let is_partial = options.effective_stacks() == Stacks::Partial && !is_profile;
-    set_own_rate(if is_partial { SamplingRate::PARTIAL } else { rate });
+    if !is_partial {
+        set_own_rate(rate);
+    }
     MODE.store(options.mode as u8, Relaxed);
     SHOWS_STATS.store(options.show_dump_stats, Relaxed);
     SAMPLE_BYTES.store(if is_profile { options.sample_bytes.get() } else { 0 }, Relaxed);
@@ -132,6 +103,16 @@ pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
         let complete = if plan.is_complete_after(before) { COMPLETE } else { 0 };
         Plan(plan.0 | filtered | complete | before.0 & (EVENTS | OBSERVED | UNPREPARED | C_HEAP))
     });
+    if is_partial {
+        // After the plan: blocks of a profile must not get this rate, which stands for no
+        // probability.
+        set_own_rate(SamplingRate::PARTIAL);
+    }
+    if ends_gap {
+        // After the plan, so that no block of the gap is missing. One that is in a gap is live now,
+        // or it does not matter.
+        gaps::limit_to_live();
+    }
     Ok(())
 }
 
@@ -174,9 +155,8 @@ pub(crate) fn options() -> Option<Options> {
 pub(crate) fn stop_inserting() {
     let now = plan();
     if now.is_awake() {
-        // Release, with the Acquire of `has_gaps`: a reader that misses a block also sees the gap.
-        HAS_GAPS.store(true, Release);
-        set_unknown_gap();
+        gaps::note();
+        gaps::set_unknown();
         update(Plan::without_inserting);
     }
 }
@@ -215,8 +195,7 @@ pub(crate) fn observed_rate() -> SamplingRate {
 /// Starts to observe single allocations at this rate.
 pub(crate) fn start_observing(rate: SamplingRate) {
     if !plan().inserts_all() {
-        // Release, as in `stop_inserting`.
-        HAS_GAPS.store(true, Release);
+        gaps::note();
     }
     OBSERVED_RATE.set(rate);
     HAS_UNFILTERED.store(true, Relaxed);
@@ -260,37 +239,10 @@ fn update(change: impl Fn(Plan) -> Plan) {
     stops::clear_all();
 }
 
-/// Returns whether live blocks may be missing from the table.
-pub(crate) fn has_gaps() -> bool {
-    HAS_GAPS.load(Acquire)
-}
-
 /// Returns the mode of the plan.
 pub(crate) fn mode() -> Mode {
     let number = MODE.load(Relaxed);
     Mode::ALL.into_iter().find(|mode| *mode as u8 == number).unwrap_or(Mode::DarkMatter)
-}
-
-/// Returns the state of tracking, as text for users.
-pub(crate) fn state() -> String {
-    describe(plan(), mode(), sample_bytes())
-}
-
-/// Returns a plan as text for users. `sample_bytes` is the mean distance between samples.
-fn describe(plan: Plan, mode: Mode, sample_bytes: Option<u64>) -> String {
-    let stacks = match plan {
-        plan if plan.has_partial_stacks() => "partial",
-        plan if plan.has_stacks() => "full",
-        _ => "no",
-    };
-    let state = match sample_bytes {
-        _ if !plan.is_awake() => "asleep: `about-memory track` wakes it".to_owned(),
-        _ if !plan.inserts() && plan.is_observed() => "off, but for single allocations".to_owned(),
-        _ if !plan.inserts() => "off: new blocks are not entered".to_owned(),
-        Some(bytes) => format!("{}, a sample each {bytes} bytes", mode.name()),
-        None => format!("{}, {stacks} stacks", mode.name()),
-    };
-    if plan.is_observed() { state + ", which are observed" } else { state }
 }
 
 /// Returns whether each dump prints statistics.
@@ -301,43 +253,4 @@ pub(crate) fn shows_stats() -> bool {
 /// Returns the mean distance between samples in bytes; `None` if every block is inserted.
 pub(crate) fn sample_bytes() -> Option<u64> {
     Some(SAMPLE_BYTES.load(Relaxed)).filter(|bytes| *bytes != 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plan_is_described_by_its_mode_and_what_it_samples() {
-        let of = |mode, stacks| Plan::of(Options::default().mode(mode).stacks(stacks));
-        let full = of(Mode::DarkMatter, Stacks::Full);
-        let observed = |plan: Plan| Plan(plan.0 | OBSERVED);
-        for (plan, mode, sample_bytes, expected) in [
-            (Plan(DECIDED), Mode::DarkMatter, None, "asleep: `about-memory track` wakes it"),
-            (full.without_inserting(), Mode::DarkMatter, None, "off: new blocks are not entered"),
-            (full, Mode::DarkMatter, None, "dark-matter, full stacks"),
-            (of(Mode::Live, Stacks::Partial), Mode::Live, None, "live, partial stacks"),
-            (of(Mode::Cumulative, Stacks::None), Mode::Cumulative, None, "cumulative, no stacks"),
-            (
-                of(Mode::Profile, Stacks::Full),
-                Mode::Profile,
-                Some(64),
-                "profile, a sample each 64 bytes",
-            ),
-            (
-                observed(full),
-                Mode::DarkMatter,
-                None,
-                "dark-matter, full stacks, which are observed",
-            ),
-            (
-                observed(full.without_inserting()),
-                Mode::DarkMatter,
-                None,
-                "off, but for single allocations, which are observed",
-            ),
-        ] {
-            assert_eq!(describe(plan, mode, sample_bytes), expected, "{plan:?}");
-        }
-    }
 }

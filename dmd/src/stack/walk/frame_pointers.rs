@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn equal_hashes_are_of_equal_stacks() {
-        modules::record_loaded(false);
+        modules::record_loaded(modules::Moment::Initialiser);
         if !agrees(Unwinder::FramePointers) {
             // Not run: `$RUSTFLAGS` has replaced the flags, or the system has no tables.
             return;
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_stack_with_more_frames_than_are_stored_has_a_hash() {
-        modules::record_loaded(false);
+        modules::record_loaded(modules::Moment::Initialiser);
         if !agrees(Unwinder::FramePointers) {
             // Not run: `$RUSTFLAGS` has replaced the flags, or the system has no tables.
             return;

@@ -437,7 +437,7 @@ mod tests {
             // Not run: there are no rules to walk by.
             return;
         }
-        modules::record_loaded(false);
+        modules::record_loaded(modules::Moment::Initialiser);
         let last = LastStack::new();
         assert_eq!(walk_at_depth(0, &last), End::Outermost);
         assert_eq!(last.reusable.get(), last.length.get());

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "reads modules where they are loaded")]
 
 use std::ptr;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::unwind_info::UnwindInfo;
@@ -35,7 +35,8 @@ struct PermanentModule {
     index: AtomicUsize,
 }
 
-/// The modules that were loaded with the program. The linker never unloads these. Hooks read them.
+/// The modules that stay loaded until the process ends, of those that were loaded when it began.
+/// Hooks read them.
 static PERMANENT: [PermanentModule; 256] = [const {
     PermanentModule {
         low: AtomicUsize::new(0),
@@ -51,23 +52,39 @@ static PERMANENT_COUNT: AtomicUsize = AtomicUsize::new(0);
 static OWN_LOW: AtomicUsize = AtomicUsize::new(0);
 static OWN_HIGH: AtomicUsize = AtomicUsize::new(0);
 
-/// Stores the modules that were loaded with the program. It may take the linker's lock: call it
-/// once, before `main`. With `own_is_program`, the tracker's own module is one of them.
-pub(crate) fn record_loaded(own_is_program: bool) {
-    let (mut own_is_program, mut is_program) = (own_is_program, true);
+/// True once modules were stored.
+static IS_RECORDED: AtomicBool = AtomicBool::new(false);
+
+/// The moment at which modules are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Before `main` of a program that the tracker is preloaded into.
+    Preloaded,
+    /// In the initialiser of the tracker's own module: before `main`, if that is the program.
+    Initialiser,
+    /// While the program runs.
+    Running,
+}
+
+/// Stores the modules that stay loaded until the process ends. Only the first call does so: modules
+/// that are loaded later may be unloaded. It may take the linker's lock: never call it from a hook.
+pub(crate) fn record_loaded(moment: Moment) {
+    if IS_RECORDED.swap(true, Relaxed) {
+        return;
+    }
+    let (mut all_stay, mut is_program) = (moment == Moment::Preloaded, true);
     sys::each_unwind_module(&mut |module| {
         let holds = |address: usize| (module.low..module.high).contains(&address);
         let is_own = holds(record_loaded as *const () as usize);
         // True if the tracker is part of the program, and not of a library that was loaded later.
-        own_is_program |= is_program && is_own;
+        all_stay |= moment == Moment::Initialiser && is_program && is_own;
         if is_own {
             OWN_LOW.store(module.low, Relaxed);
             OWN_HIGH.store(module.high, Relaxed);
         }
-        // In a library's initialiser, other loaded modules may be unloaded later. Only those that
-        // cannot be unloaded are stored.
+        // Nobody unloads the tracker: its code is in the allocator.
         let is_c_library = holds(libc::getpid as *const () as usize);
-        let stays = is_program || is_own || is_c_library || own_is_program;
+        let stays = all_stay || is_program || is_own || is_c_library;
         if stays && module.index != 0 {
             publish(module);
         }
@@ -107,7 +124,7 @@ pub(crate) struct AddressRange {
 /// Returns the address range of the module that contains the tracker; empty before it is stored.
 #[inline(always)]
 pub(crate) fn own_range() -> AddressRange {
-    // Relaxed: written once, before `main`, and published by the choice of an unwinder.
+    // Relaxed: written once, and published by the choice of an unwinder.
     AddressRange { low: OWN_LOW.load(Relaxed), high: OWN_HIGH.load(Relaxed) }
 }
 
@@ -154,7 +171,7 @@ mod tests {
 
     #[test]
     fn modules_loaded_with_the_program_are_permanent() {
-        record_loaded(false);
+        record_loaded(Moment::Initialiser);
         let own = own_range();
         assert!((own.low..own.high).contains(&(record_loaded as *const () as usize)));
         assert!(find(0x1000).is_none());
@@ -175,8 +192,30 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    fn a_module_that_was_loaded_later_is_not_permanent() {
+        record_loaded(Moment::Initialiser);
+        // SAFETY: a library of the C library's, whose initialisers do nothing that matters here.
+        let library = unsafe { libc::dlopen(c"libthread_db.so.1".as_ptr(), libc::RTLD_NOW) };
+        // SAFETY: a handle of a library, or null.
+        let code = unsafe { libc::dlsym(library, c"td_init".as_ptr()) };
+        if library.is_null() || code.is_null() {
+            // Not run: there is no such library.
+            return;
+        }
+        // As each start of tracking does.
+        record_loaded(Moment::Running);
+        if let Some(found) = find(code.addr()) {
+            assert_ne!(found.identity, Identity::Permanent);
+        }
+        let this_test = record_loaded as *const ();
+        let found = find(this_test.addr()).expect("it is loaded");
+        assert_eq!(found.identity, Identity::Permanent);
+    }
+
+    #[test]
     fn a_module_that_may_be_unloaded_is_known_by_its_build_id() {
-        record_loaded(false);
+        record_loaded(Moment::Initialiser);
         let code = (libc::getpid as *const ()).addr();
         let Some(known) = fingerprint(code) else {
             // Not run: an older C library, or a system without such a look-up.

@@ -23,7 +23,6 @@ static HAS_CLASSES: AtomicBool = AtomicBool::new(false);
 unsafe impl UsableSize for Jemalloc {
     const ALIGN: usize = ALIGN;
     const READS_HEADER: bool = false;
-    const LARGEST_PREPARED: usize = LARGEST;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {

@@ -24,7 +24,6 @@ use crate::allocator::usable_size::UsableSize;
 unsafe impl UsableSize for MiMalloc {
     const ALIGN: usize = ALIGN;
     const READS_HEADER: bool = false;
-    const LARGEST_PREPARED: usize = size_class::LARGEST;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {

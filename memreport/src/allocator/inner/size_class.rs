@@ -112,11 +112,6 @@ pub(super) mod tests {
         assert_eq!(usable_size_from_16(layout), usable_size(larger), "{layout:?}");
     }
 
-    fn largest_prepared<A: UsableSize>(_: &A) -> usize {
-        assert_eq!(A::LARGEST_PREPARED, LARGEST);
-        A::LARGEST_PREPARED
-    }
-
     #[expect(unsafe_code, reason = "calls an allocator")]
     pub(in crate::allocator) fn sizes_from_layouts_equal_the_query(allocator: &impl UsableSize) {
         assert!(allocator.prepare_sizes());
@@ -136,7 +131,7 @@ pub(super) mod tests {
                 assert_equals_query(allocator, block, layout);
                 // SAFETY: a live block of this layout.
                 let prepared = unsafe { allocator.prepared_size(block, layout) };
-                assert!(prepared.is_none() || size <= largest_prepared(allocator), "{layout:?}");
+                assert!(prepared.is_none() || size <= LARGEST, "{layout:?}");
                 match prepared {
                     // SAFETY: the same, and the block is not used after this.
                     Some(usable) => unsafe { allocator.prepared_dealloc(block, layout, usable) },

@@ -16,7 +16,6 @@ use crate::allocator::usable_size::UsableSize;
 unsafe impl UsableSize for SnMalloc {
     const ALIGN: usize = size_class::ALIGN;
     const READS_HEADER: bool = false;
-    const LARGEST_PREPARED: usize = size_class::LARGEST;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {

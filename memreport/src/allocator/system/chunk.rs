@@ -105,7 +105,7 @@ fn agrees(size: usize) -> bool {
     }
     // SAFETY: live until the last line.
     let reported = unsafe { libc::malloc_usable_size(block) };
-    let agrees = has_word_on_page(block.addr()) && !is_tagged(block.addr()) && {
+    let agrees = has_word_on_page(block.addr()) && !words::is_tagged(block.addr()) && {
         // SAFETY: an aligned word on the block's page, because blocks have a larger alignment.
         let word = unsafe { words::read_at::<BEFORE>(block.addr()) };
         word & MAPPED == 0 && (word & !FLAGS) == reported + WORD
@@ -113,12 +113,6 @@ fn agrees(size: usize) -> bool {
     // SAFETY: from malloc, and not used after this.
     unsafe { libc::free(block) };
     agrees
-}
-
-/// Returns whether the block's memory is tagged: the word before it has another tag, and a read of
-/// it by this address would end the program.
-fn is_tagged(block: usize) -> bool {
-    cfg!(target_arch = "aarch64") && block >> 56 != 0
 }
 
 /// Returns whether the word before a block is on the same page: with any malloc, it is readable.

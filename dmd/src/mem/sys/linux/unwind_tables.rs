@@ -33,7 +33,7 @@ struct Object {
 
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 
-/// Calls `visit` with the modules that were loaded with the program and have unwind information. It
+/// Calls `visit` with the modules that are loaded and have unwind information. It
 /// takes the linker's lock.
 pub(super) fn each(mut visit: &mut dyn FnMut(UnwindModule)) {
     unsafe extern "C" fn one(

@@ -162,11 +162,11 @@ impl LastStack {
 
     /// Returns whether a walk ends at this frame, which is the last one of those it went over.
     #[inline(always)]
-    fn is_end(&self, outermost: usize, slot: &Cell<Frame>, is_too_deep: impl Fn() -> bool) -> bool {
+    fn is_end(&self, outermost: usize, slot: &Cell<Frame>, has_caller: impl Fn() -> bool) -> bool {
         if outermost != 0 || slot.get().is_opaque() {
             return false;
         }
         // A stack with more frames than are stored ends where there are further ones.
-        self.reusable.get() != 0 || is_too_deep()
+        self.reusable.get() != 0 || has_caller()
     }
 }

@@ -59,7 +59,7 @@ unsafe extern "C" {
 }
 
 fn rule(code: usize, is_exact: bool) -> Option<Rule> {
-    modules::record_loaded(false);
+    modules::record_loaded(modules::Moment::Initialiser);
     modules::find(code).expect("this program").unwind_info.rule(CodeAddress { code, is_exact })
 }
 
