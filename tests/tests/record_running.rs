@@ -162,3 +162,32 @@ fn bad_requests_say_what_is_wrong() {
     let refused = record(&[("do", "end"), ("number", "7")]);
     assert!(refused.contains("begin anew"), "{refused}");
 }
+
+#[test]
+fn the_newest_of_several_recordings_decides_and_the_last_one_ends_tracking() {
+    let served = Served::start(None);
+    let begin = |name: &str, options: &str| {
+        let path = served.folder.path().join(name);
+        let request = Request::new("record")
+            .with("do", "begin")
+            .with("path", path.to_str().expect("a path of letters"))
+            .with("lossy", "yes")
+            .with("options", options);
+        let answer = served.ask(&request).expect("it records");
+        let answer: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
+        answer["number"].to_string()
+    };
+    let end = |number: &str| {
+        let request = Request::new("record").with("do", "end").with("number", number);
+        served.ask(&request).expect("it was in progress");
+    };
+    let (older, newer) = (begin("a", "--mode=live"), begin("b", "--mode=cumulative"));
+    assert_eq!(served.tracking(), "cumulative, full stacks");
+    end(&older);
+    assert_eq!(served.tracking(), "cumulative, full stacks");
+    let newest = begin("c", "--mode=profile");
+    end(&newest);
+    assert_eq!(served.tracking(), "cumulative, full stacks");
+    end(&newer);
+    assert!(served.tracking().starts_with("off"), "{}", served.tracking());
+}

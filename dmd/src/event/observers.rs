@@ -90,7 +90,7 @@ impl Observation {
         let mut all = all();
         let own = all.list.iter_mut().find(|one| one.number == self.number);
         own.into_iter().for_each(|own| own.limit = limit.clone());
-        update_limits(&all);
+        limits::set(&all.list.iter().map(|one| &one.limit));
         self.limit = limit;
     }
 
@@ -135,18 +135,9 @@ pub(crate) fn change_plan(
     change().and_then(|()| update_hooks(&all))
 }
 
-/// Sets the limits of the hooks to those of all observers.
-fn update_limits(all: &Observers) {
-    // A profile samples the whole program, by the same draws.
-    let samples_all = plan::own_probability().is_some();
-    let (everything, has_limits) = (Limit::default(), !samples_all);
-    let own = all.list.iter().filter(|_| has_limits).map(|one| &one.limit);
-    limits::set(&own.chain(samples_all.then_some(&everything)));
-}
-
 /// Sets the hooks' rate to the greatest of all probabilities, including a profile's.
 fn update_hooks(all: &Observers) -> Result<(), TooManyRates> {
-    update_limits(all);
+    limits::set(&all.list.iter().map(|one| &one.limit));
     let probabilities = all.list.iter().map(|one| one.probability);
     match probabilities.reduce(Probability::max) {
         Some(probability) => {

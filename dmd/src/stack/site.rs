@@ -177,13 +177,14 @@ pub(crate) fn of_observed_block(plan: Plan, usable: usize) -> Option<ObservedBlo
             with_stack_cold(thread);
             return None;
         }
-        let is_logged = current_on_alloc() != OWN
-            && !thread.is_own()
-            && limits::sees(thread)
+        let is_seen = current_on_alloc() != OWN && !thread.is_own() && limits::sees(thread);
+        // A profile is of all blocks, also of those that no observer sees.
+        let is_sampled = (is_seen || plan.samples())
             && thread.observer_sampler.samples(usable, rate, || thread.number());
-        if !is_logged && !plan.inserts_all() {
+        if !is_sampled && !plan.inserts_all() {
             return None;
         }
+        let is_logged = is_seen && is_sampled;
         let takes_stack = is_logged || plan.has_stacks();
         let site = if takes_stack { with_stack_cold(thread) } else { without_stack(thread) };
         let rate = if plan.inserts_all() { SamplingRate::EVERY } else { rate };

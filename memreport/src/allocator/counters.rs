@@ -250,8 +250,9 @@ fn count_slowly(bytes: usize, of: impl Fn(&Slot) -> (&AtomicU64, &AtomicU64)) {
     number.fetch_add(1, Relaxed);
 }
 
-/// The number of slots. Further threads share one, at the price of an atomic addition.
-const SLOT_COUNT: usize = 256;
+/// The number of slots. Further threads share one, at the price of an atomic addition. A slot that
+/// no thread has taken needs no memory but addresses.
+const SLOT_COUNT: usize = 1024;
 
 static SLOTS: [Slot; SLOT_COUNT] = [const { Slot::new() }; SLOT_COUNT];
 

@@ -84,6 +84,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     // Of the main thread, which the other one saw.
     let _ = observer.drain_allocations_log()?;
 
+    a_profile_has_what_no_observer_sees(&mut observer)?;
+
     // What the limit leaves out takes no room in the log.
     observer.set_max_log_length(1)?;
     allocate_everywhere()?;
@@ -94,6 +96,21 @@ pub(crate) fn run() -> Result<(), Failure> {
     allocate_everywhere()?;
     assert_eq!(seen(&mut observer)?.0, all);
     renamed(&mut observer)
+}
+
+/// Checks that a profile, if one runs, samples all threads while an observer is limited to one that
+/// does not exist. The observer's probability is 1, so each block is in the sample.
+fn a_profile_has_what_no_observer_sees(observer: &mut Observer) -> Result<(), Failure> {
+    let is_profile = std::env::var("DMD").is_ok_and(|words| words.contains("profile"));
+    if !is_profile {
+        return Ok(());
+    }
+    let part = observer.part();
+    observer.limit_to(Part::default().thread("nobody"));
+    let block = black_box(vec![1_u8; MAIN]);
+    assert_eq!(dmd::allocation_site(&block[..])?.requested(), MAIN);
+    observer.limit_to(part);
+    Ok(())
 }
 
 /// Checks that a thread is seen under a later name from the next reading of the log on.
