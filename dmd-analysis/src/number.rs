@@ -25,8 +25,7 @@ pub fn counted(n: i128, noun: &str) -> String {
 
 /// Returns the nearest number of 64 bits. JSON's readers take no greater ones, and `json!` panics on
 /// them; sums of a damaged dump may be greater.
-#[must_use]
-pub fn saturated(n: i128) -> i64 {
+pub(crate) fn saturated(n: i128) -> i64 {
     i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX })
 }
 

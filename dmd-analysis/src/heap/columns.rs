@@ -55,7 +55,8 @@ pub fn columns(heap: &Heap) -> Value {
         lines[at].totals = lines[at].totals.plus(&heap.amount(row));
     }
     let column = |value: fn(&Line) -> Value| lines.iter().map(value).collect::<Vec<_>>();
-    let account = |AccountLine { sign, bytes, text }: AccountLine| json!([sign, saturated(bytes), text]);
+    let account =
+        |AccountLine { sign, bytes, text }: AccountLine| json!([sign, saturated(bytes), text]);
     json!({
         "program": heap.process.name(),
         "pid": heap.process.pid,

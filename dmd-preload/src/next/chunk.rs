@@ -40,8 +40,8 @@ fn agrees(size: usize) -> bool {
     // SAFETY: live until the last line.
     let reported = unsafe { choose::usable_size(block.cast()) };
     // SAFETY: glibc's chunks begin before their blocks.
-    let agrees = !is_tagged(block.addr())
-        && unsafe { size_by_word(block.cast()) } == Some(reported);
+    let agrees =
+        !is_tagged(block.addr()) && unsafe { size_by_word(block.cast()) } == Some(reported);
     // SAFETY: live, and not used after this.
     unsafe { __libc_free(block) };
     agrees

@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "reads modules where they are loaded")]
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use super::unwind_info::UnwindInfo;
 use crate::mem::sys::{self, UnwindModule};
@@ -203,8 +203,9 @@ mod tests {
             // Not run: there is no such library.
             return;
         }
-        // As each start of tracking does.
+        // As each start of tracking does, and an initialiser that runs once more.
         record_loaded(Moment::Running);
+        record_loaded(Moment::Initialiser);
         if let Some(found) = find(code.addr()) {
             assert_ne!(found.identity, Identity::Permanent);
         }

@@ -104,11 +104,7 @@ impl Ops<'_> {
     ///
     /// If a block starts at the handle's `counts`, the handle keeps it alive.
     #[inline]
-    pub(crate) unsafe fn memory_of_owners(
-        &self,
-        handle: Handle<'_>,
-        memory: SharedMemory,
-    ) -> bool {
+    pub(crate) unsafe fn memory_of_owners(&self, handle: Handle<'_>, memory: SharedMemory) -> bool {
         let Collection { known_blocks: Some(blocks), .. } = self.collection else { return false };
         let Some(pending) = self.pending.filter(|_| memory.bytes > 0) else { return false };
         // SAFETY: the caller's contract.
