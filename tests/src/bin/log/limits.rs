@@ -105,7 +105,7 @@ fn a_profile_has_what_no_observer_sees(observer: &mut Observer) -> Result<(), Fa
     if !is_profile {
         return Ok(());
     }
-    let part = observer.part();
+    let part = observer.part().clone();
     observer.limit_to(Part::default().thread("nobody"));
     let block = black_box(vec![1_u8; MAIN]);
     assert_eq!(dmd::allocation_site(&block[..])?.requested(), MAIN);
