@@ -43,14 +43,19 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RefCell<T> {
 /// assert_eq!(parser.spare.take().len(), 100);
 /// ```
 pub fn in_cell<'a, T: Default + MallocSizeOf>(cell: &'a Cell<T>, ops: &Ops<'a>) {
-    let taken = Taken { value: cell.take(), cell };
-    ops.measure_borrowed(&taken.value, T::add_size_of_excluding_this);
+    ops.measure_owned(Taken { value: cell.take(), cell });
 }
 
 /// A guard that puts the value back into the cell, also if measuring it panics.
 struct Taken<'c, T: Default> {
     value: T,
     cell: &'c Cell<T>,
+}
+
+impl<T: Default + MallocSizeOf> MallocSizeOf for Taken<'_, T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        self.value.add_size_of_excluding_this(ops);
+    }
 }
 
 impl<T: Default> Drop for Taken<'_, T> {
@@ -71,5 +76,40 @@ impl<T: MallocSizeOf> MallocSizeOf for OnceLock<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         self.get().into_iter().for_each(|value| value.add_size_of_excluding_this(ops));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::boxed::Box;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Node {
+        next: Cell<Option<Box<Node>>>,
+    }
+
+    impl MallocSizeOf for Node {
+        fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+            in_cell(&self.next, ops);
+        }
+    }
+
+    #[test]
+    fn a_long_chain_of_cells_fits_the_stack_and_stays_whole() {
+        const NODES: usize = if cfg!(miri) { 300 } else { 20_000 };
+        let mut first = Node::default();
+        for _ in 0..NODES {
+            first = Node { next: Cell::new(Some(Box::new(first))) };
+        }
+        assert_eq!(crate::measure(&first).blocks, NODES);
+        let mut found = 0;
+        let mut next = first.next.take();
+        while let Some(node) = next {
+            found += 1;
+            next = node.next.take();
+        }
+        assert_eq!(found, NODES);
     }
 }

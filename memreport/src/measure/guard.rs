@@ -1,11 +1,17 @@
 //! Measures the value behind a guard, such as a lock's: at once, or deferred if the stack is deep.
 //! A deferred measurement holds the guard.
+//!
+//! A guard is never dropped while a panic unwinds. That would poison a mutex, although nothing
+//! inside was changed.
 #![expect(
     unsafe_code,
     reason = "what a guard lends is put off past the borrow that the compiler sees"
 )]
 
-use core::cell::Ref;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::{Ref, RefCell};
 use core::ops::Deref;
 #[cfg(feature = "std")]
 use std::sync::{MutexGuard, RwLockReadGuard};
@@ -36,35 +42,110 @@ impl<'a> Ops<'a> {
             return self.measure_guarded_now(guard);
         }
         let value: *const G::Target = &*guard;
+        self.guards.hold((guard, self.holding()));
         // SAFETY: borrowed until the guard is dropped, and `hold` keeps the guard until these `Ops`
         // have no work left. No implementation can keep the value for longer: each is written for
         // every `'a`, so it has no place to store an `&'a`.
-        let value: &'a G::Target = unsafe { &*value };
-        self.hold(guard);
-        self.add(value);
+        self.add::<G::Target>(unsafe { &*value });
     }
 
-    #[cfg(feature = "std")]
-    fn measure_guarded_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
-        use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    /// Measures a value that the measurement owns, such as a clone of a pointer, and drops it
+    /// afterwards.
+    pub(crate) fn measure_owned<V: MallocSizeOf + 'a>(&self, value: V) {
+        if !self.is_deep() {
+            return self.measure_borrowed(&value, V::add_size_of_excluding_this);
+        }
+        let owner = Rc::new(value);
+        let value: *const V = &*owner;
+        // No lock is held, so the time to wait for locks is not reduced.
+        self.guards.hold(owner);
+        // SAFETY: as in `measure_guarded`: the owner is held as a guard.
+        self.add::<V>(unsafe { &*value });
+    }
 
-        let measure = || {
+    fn measure_guarded_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
+        hold_during(guard, |guard| {
             let _held = self.holding();
-            self.measure_borrowed(&*guard, G::Target::add_size_of_excluding_this);
-        };
-        let outcome = catch_unwind(AssertUnwindSafe(measure));
-        // Not while a panic unwinds: that would poison a mutex, although nothing inside was
-        // changed.
-        drop(guard);
-        if let Err(panic) = outcome {
-            resume_unwind(panic);
+            self.measure_borrowed(&**guard, G::Target::add_size_of_excluding_this);
+        });
+    }
+}
+
+/// Runs `work` and then drops the guard: if `work` panics, between the panic and its continuation.
+#[cfg(feature = "std")]
+pub(super) fn hold_during<G, R>(guard: G, work: impl FnOnce(&G) -> R) -> R {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    let outcome = catch_unwind(AssertUnwindSafe(|| work(&guard)));
+    drop(guard);
+    outcome.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Runs `work` and then drops the guard. Without std there are no locks that can be poisoned.
+#[cfg(not(feature = "std"))]
+pub(super) fn hold_during<G, R>(guard: G, work: impl FnOnce(&G) -> R) -> R {
+    work(&guard)
+}
+
+/// The guards of deferred values.
+#[derive(Default)]
+pub(super) struct Guards<'a> {
+    held: RefCell<Vec<Box<dyn Droppable + 'a>>>,
+}
+
+/// A value that is only held and dropped.
+trait Droppable {}
+
+impl<T> Droppable for T {}
+
+impl<'a> Guards<'a> {
+    /// Holds a guard until all are released.
+    fn hold(&self, guard: impl Sized + 'a) {
+        self.held.borrow_mut().push(Box::new(guard));
+    }
+
+    /// Drops the guards, the last one first: it may borrow from what an earlier one owns.
+    pub(super) fn release(&self) {
+        // A closure, because a borrow in the loop's head would last for its body.
+        let last = || self.held.borrow_mut().pop();
+        while let Some(guard) = last() {
+            drop(guard);
+        }
+    }
+}
+
+impl Drop for Guards<'_> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::panic::catch_unwind;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A chain of locks, the last of which has a value that panics.
+    struct Link(Option<Box<Mutex<Link>>>);
+
+    impl MallocSizeOf for Link {
+        fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+            ops.add(self.0.as_ref().expect("an impl that panics"));
         }
     }
 
-    /// Measures the value now. Without std there are no locks that can be poisoned.
-    #[cfg(not(feature = "std"))]
-    fn measure_guarded_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
-        self.measure_borrowed(&*guard, G::Target::add_size_of_excluding_this);
-        drop(guard);
+    #[test]
+    fn a_panic_far_from_the_first_lock_poisons_none() {
+        let mut first = Link(None);
+        for _ in 0..if cfg!(miri) { 100 } else { 1000 } {
+            first = Link(Some(Box::new(Mutex::new(first))));
+        }
+        assert!(catch_unwind(|| crate::measure(&first)).is_err());
+        let mut link = first;
+        while let Link(Some(next)) = link {
+            link = next.into_inner().expect("it is not poisoned");
+        }
     }
 }

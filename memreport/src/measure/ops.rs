@@ -35,6 +35,7 @@ pub(crate) use queue::OwningPointer;
 use queue::Queue;
 use sums::Sums;
 
+use super::guard::{Guards, hold_during};
 use super::measured::Measured;
 use super::size_of::{MallocShallowSizeOf, MallocSizeOf};
 use crate::allocator::size_source::SizeSource;
@@ -64,14 +65,19 @@ pub struct Ops<'a> {
     deepest: usize,
     queue: Queue<'a>,
     deferred: RefCell<Vec<Deferred<'a>>>,
-    /// Guards of deferred values. Declared after `deferred`, so that a panic drops them after it.
-    guards: RefCell<Vec<Box<dyn Droppable + 'a>>>,
+    pub(super) guards: Guards<'a>,
 }
 
-/// A value that is only held and dropped.
-trait Droppable {}
+/// Drops the guards of these `Ops`, after what a panic has left undone.
+struct HeldGuards<'o, 'a>(&'o Ops<'a>);
 
-impl<T> Droppable for T {}
+impl Drop for HeldGuards<'_, '_> {
+    #[inline]
+    fn drop(&mut self) {
+        drop(self.0.deferred.take());
+        self.0.guards.release();
+    }
+}
 
 /// A deferred measurement, with the field and the part that it belongs to.
 struct Deferred<'a> {
@@ -282,14 +288,10 @@ impl<'a> Ops<'a> {
             deepest: self.deepest,
             queue: Queue::new(),
             deferred: RefCell::default(),
-            guards: RefCell::default(),
+            guards: Guards::default(),
         };
         let part = self.sums.part();
-        // Dropped before the guards of `ops`, and before what is lent.
-        let collection = self.collection;
-        let _borrow = self.pending.map(|pending| EndOfBorrow { pending, collection });
-        let result = measure(lent, &ops);
-        ops.run_deferred();
+        let result = ops.run(|| measure(lent, &ops));
         self.switch_to(part);
         result
     }
@@ -315,11 +317,6 @@ impl<'a> Ops<'a> {
     /// Without std, nobody waits for a lock.
     #[cfg(not(feature = "std"))]
     pub(crate) fn holding(&self) -> impl Sized + 'a {}
-
-    /// Holds a guard until these `Ops` have no work left.
-    pub(crate) fn hold(&self, guard: impl Sized + 'a) {
-        self.guards.borrow_mut().push(Box::new((guard, self.holding())));
-    }
 
     /// Claims a block of unknown layout by its start. If the tracker does not have it, the
     /// allocator reports its size.
@@ -367,6 +364,19 @@ impl<'a> Ops<'a> {
         }
     }
 
+    /// Runs a measurement and all that it defers, and then drops its guards.
+    #[inline]
+    fn run<R>(&self, measure: impl FnOnce() -> R) -> R {
+        hold_during(HeldGuards(self), |_| {
+            let collection = self.collection;
+            // Dropped before the guards, and before what is lent.
+            let _borrow = self.pending.map(|pending| EndOfBorrow { pending, collection });
+            let result = measure();
+            self.run_deferred();
+            result
+        })
+    }
+
     fn run_deferred(&self) {
         // A closure, because a borrow in the loop's head would last for its body.
         let next = || self.deferred.borrow_mut().pop();
@@ -401,7 +411,6 @@ pub(crate) fn measure_with<T: ?Sized>(
 ) -> Measured {
     let sums = Sums::default();
     let pending = collection.has_claims().then(Pending::new);
-    let _borrow = pending.as_ref().map(|pending| EndOfBorrow { pending, collection });
     {
         let ops = Ops {
             collection,
@@ -411,10 +420,9 @@ pub(crate) fn measure_with<T: ?Sized>(
             deepest: stack_position().saturating_sub(STACK_BUDGET),
             queue: Queue::new(),
             deferred: RefCell::default(),
-            guards: RefCell::default(),
+            guards: Guards::default(),
         };
-        measure(value, &ops);
-        ops.run_deferred();
+        ops.run(|| measure(value, &ops));
     }
     sums.into_measured()
 }
