@@ -35,6 +35,7 @@ use commands::Commands;
 use history::History;
 use listen::{Listener, Parts};
 use save_folder::{Folder, Limits};
+use sys::SignalHandler;
 
 use crate::event::listeners::{start_retaining, stop_retaining};
 use crate::event::on_alloc::as_own;
@@ -129,9 +130,9 @@ impl Server {
     }
 
     /// Sets the timeout of a collection, after which it continues without the reporter that is
-    /// running: 5 seconds by default. A client may set another one.
+    /// running: 5 seconds by default, an hour at most. A client may set another one.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.timeout = timeout.min(LONGEST_TIMEOUT);
         self
     }
 
@@ -147,7 +148,7 @@ impl Server {
     }
 
     /// Saves a report at each signal of this kind, such as `libc::SIGUSR2`. The program must not
-    /// handle the signal itself.
+    /// handle the signal itself. Forked children ignore it.
     pub fn save_on_signal(mut self, signal: i32) -> Self {
         self.signal = Some(signal);
         self
@@ -185,8 +186,7 @@ impl Server {
     /// If saving fails, for example on a full disk, the program's status reports it. The next
     /// interval tries again.
     pub fn save_every(mut self, every: Duration, most: usize, folder: impl Into<PathBuf>) -> Self {
-        // A lower limit, so that the program itself keeps most of the time.
-        self.periodic = Some((every.max(Duration::from_millis(10)), most, folder.into()));
+        self.periodic = Some((every.max(SHORTEST_INTERVAL), most, folder.into()));
         self
     }
 
@@ -200,7 +200,7 @@ impl Server {
     /// Keeps a snapshot in memory at intervals, at most `most`: the program's past in
     /// `about-memory`.
     pub fn keep_every(mut self, every: Duration, most: usize) -> Self {
-        self.kept = Some((every, most));
+        self.kept = Some((every.max(SHORTEST_INTERVAL), most));
         self
     }
 
@@ -224,32 +224,78 @@ impl Server {
     }
 
     fn start_alone(self) -> io::Result<Serving> {
-        let uid = user();
-        let folder = match self.folder {
-            Some(folder) => folder,
+        let folder = match &self.folder {
+            Some(folder) => folder.clone(),
             None => {
-                let folder = place::folder(variable("XDG_RUNTIME_DIR"), uid);
-                place::prepare(&folder, uid)?;
+                let folder = place::folder(variable("XDG_RUNTIME_DIR"), user());
+                place::prepare(&folder, user())?;
                 folder
             }
         };
         let pid = std::process::id();
-        let path = folder.join(place::socket_name(pid));
+        let socket = folder.join(place::socket_name(pid));
         // The socket listens before it gets its name, so every client that finds it can connect.
         let unfinished = folder.join(format!(".memreport-{pid}"));
         place::clear(&unfinished)?;
+        let signal = self.signal.map(SignalHandler::install).transpose()?;
+        match self.start_at(&unfinished, &socket, signal.as_ref()) {
+            Ok(stop) => Ok(Serving { socket, stop, pid, signal }),
+            Err(error) => {
+                if let Some(signal) = signal {
+                    signal.remove();
+                }
+                // Its own error matters less than the first one.
+                let _ = place::clear(&unfinished);
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts the thread, and renames the socket from `unfinished` to `path`. Returns the end of a
+    /// pipe that stops the thread.
+    fn start_at(
+        self,
+        unfinished: &Path,
+        path: &Path,
+        signal: Option<&SignalHandler>,
+    ) -> io::Result<UnixStream> {
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let socket = sys::listen(&unfinished).map_err(named)?;
-        fs::rename(&unfinished, &path).map_err(named)?;
+        let socket = sys::listen(unfinished).map_err(named)?;
         let closed_in_children = sys::close_in_children(&socket)?;
-        let name = self.name.unwrap_or_else(crate::snapshot::own_name);
-        let saved = self.saved.unwrap_or_else(|| PathBuf::from("."));
-        let saved = Folder::new(saved, &name, self.limits);
-        let mut autosave = Autosave::new(self.thresholds, self.cooldown, saved);
-        if let Some(signal) = self.signal {
-            autosave.set_signal_pipe(sys::signal_to_pipe(signal)?);
+        let name = self.name.clone().unwrap_or_else(crate::snapshot::own_name);
+        let (timeout, commands) = (self.timeout, self.commands.clone());
+        let mut autosave = self.autosave(&name);
+        if let Some(signal) = signal {
+            autosave.set_signal_pipe(signal.reading_end()?);
         }
+        as_own(|| {
+            let (waked, waker) = UnixStream::pair()?;
+            let aside = |end: UnixStream| UnixStream::from(out_of_the_way(end.into()));
+            let wake = (aside(waked), aside(waker));
+            wake.0.set_nonblocking(true)?;
+            wake.1.set_nonblocking(true)?;
+            let stop = wake.0.try_clone()?;
+            fs::rename(unfinished, path).map_err(named)?;
+            let parts =
+                Parts { closed_in_children, socket, name, timeout, commands, autosave, wake };
+            let thread = thread::Builder::new().name("memreport".into()).stack_size(256 * 1024);
+            let spawned = thread.spawn(|| as_own(|| Listener::new(parts).serve()));
+            if spawned.is_err() {
+                // The thread's error matters more.
+                let _ = fs::remove_file(path);
+            }
+            spawned?;
+            start_retaining();
+            Ok(stop)
+        })
+    }
+
+    /// Returns the occasions at which the server saves and keeps reports.
+    fn autosave(self, name: &str) -> Autosave {
+        let saved = self.saved.unwrap_or_else(|| PathBuf::from("."));
+        let saved = Folder::new(saved, name, self.limits);
+        let mut autosave = Autosave::new(self.thresholds, self.cooldown, saved);
         if let Some((every, most)) = self.kept {
             let history = Arc::new(History::new(most));
             let description = "Snapshots of the last while that the program keeps.";
@@ -261,24 +307,15 @@ impl Server {
             let folder = Folder::new(folder, &format!("{name}-every"), limits);
             autosave.periodic = Some((every, Arc::new(folder)));
         }
-        let (timeout, commands) = (self.timeout, self.commands);
-        let stop = as_own(|| {
-            let (waked, waker) = UnixStream::pair()?;
-            let aside = |end: UnixStream| UnixStream::from(out_of_the_way(end.into()));
-            let wake = (aside(waked), aside(waker));
-            wake.0.set_nonblocking(true)?;
-            wake.1.set_nonblocking(true)?;
-            let stop = wake.0.try_clone()?;
-            let parts =
-                Parts { closed_in_children, socket, name, timeout, commands, autosave, wake };
-            let thread = thread::Builder::new().name("memreport".into()).stack_size(256 * 1024);
-            thread.spawn(|| as_own(|| Listener::new(parts).serve()))?;
-            start_retaining();
-            io::Result::Ok(stop)
-        })?;
-        Ok(Serving { socket: path, stop, pid })
+        autosave
     }
 }
+
+/// The longest timeout of a collection.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// The shortest interval of reports, so that the program itself keeps most of the time.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The process that serves, or 0. A forked child may serve as well.
 static SERVING: AtomicU32 = AtomicU32::new(0);
@@ -290,6 +327,7 @@ pub struct Serving {
     stop: UnixStream,
     /// The process that serves. A forked child has a copy of this value.
     pid: u32,
+    signal: Option<SignalHandler>,
 }
 
 impl Serving {
@@ -299,8 +337,9 @@ impl Serving {
         &self.socket
     }
 
-    /// Stops the server and removes the socket. Does nothing in a forked child of the process that
-    /// serves.
+    /// Stops the server, removes the socket, and restores the action at the signal of
+    /// [`save_on_signal`](Server::save_on_signal). Does nothing in a forked child of the process
+    /// that serves.
     pub fn stop(self) {
         if self.pid != std::process::id() {
             return;
@@ -308,7 +347,36 @@ impl Serving {
         // An error means that it was removed already.
         let _ = fs::remove_file(&self.socket);
         let _ = self.stop.shutdown(Shutdown::Both);
+        if let Some(signal) = self.signal {
+            signal.remove();
+        }
         SERVING.store(0, Relaxed);
         stop_retaining();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_starts_again_after_it_was_stopped_or_refused() {
+        let folder = std::env::temp_dir().join(format!("memreport-again-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let server = || Server::default().folder(&folder).save_into(&folder);
+        for _ in 0..2 {
+            let refused = server().save_on_signal(i32::MAX).start();
+            assert!(refused.is_err(), "no signal has this number");
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+            server().timeout(Duration::MAX).start().unwrap().stop();
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_longest_timeout_and_the_shortest_interval_are_limited() {
+        let server = Server::default().timeout(Duration::MAX).keep_every(Duration::ZERO, 7);
+        assert_eq!(server.timeout, Duration::from_secs(3600));
+        assert_eq!(server.kept, Some((Duration::from_millis(10), 7)));
     }
 }

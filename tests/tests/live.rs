@@ -165,7 +165,7 @@ fn tracking_begins_and_ends_on_request() {
         program.ask(&Request::new("track").with("options", "--mode=x")).expect_err("no mode");
     assert!(error.to_string().contains("--mode=x"), "{error}");
     let error = program.ask(&Request::new("nonsense")).expect_err("no command").to_string();
-    assert!(error.contains("nobody knows the command `nonsense`"), "{error}");
+    assert!(error.contains("unknown command `nonsense`"), "{error}");
 }
 
 #[test]

@@ -42,6 +42,7 @@ pub fn cycle(reason: impl Into<Cow<'static, str>>) -> Cycle {
             slices: Vec::new(),
         },
         records_mark: true,
+        is_discarded: false,
     }
 }
 
@@ -51,6 +52,7 @@ pub fn cycle(reason: impl Into<Cow<'static, str>>) -> Cycle {
 pub struct Cycle {
     event: MemoryEvent,
     records_mark: bool,
+    is_discarded: bool,
 }
 
 impl Cycle {
@@ -77,6 +79,12 @@ impl Cycle {
     /// Ends the cycle and calls the handlers, on this thread.
     pub fn finish(self) {}
 
+    /// Ends the cycle without calling a handler, because its work is done again in another cycle.
+    #[cfg(unix)]
+    pub(crate) fn discard(mut self) {
+        self.is_discarded = true;
+    }
+
     /// Suppresses the mark in recordings, because the caller makes its own.
     pub(crate) fn without_mark(mut self) -> Self {
         self.records_mark = false;
@@ -86,6 +94,9 @@ impl Cycle {
 
 impl Drop for Cycle {
     fn drop(&mut self) {
+        if self.is_discarded {
+            return;
+        }
         if self.records_mark {
             mark::mark_cycle(&self.event);
         }

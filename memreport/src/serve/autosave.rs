@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -54,8 +54,8 @@ impl Autosave {
     }
 
     /// Sets the pipe that the signal handler writes to.
-    pub(super) fn set_signal_pipe(&mut self, end: OwnedFd) {
-        self.signal = Some(File::from(end));
+    pub(super) fn set_signal_pipe(&mut self, end: File) {
+        self.signal = Some(end);
     }
 
     pub(super) fn descriptor(&self) -> Option<RawFd> {
@@ -110,9 +110,16 @@ impl Autosave {
         tasks
     }
 
+    /// Begins the time without reports by threshold, when such a report has begun.
+    pub(super) fn begin_cooldown(&mut self, now: Instant) {
+        self.quiet_until = Some(after(now, self.cooldown));
+        self.last_resident = resident().or(self.last_resident);
+    }
+
+    /// Returns the task of an exceeded threshold. Until it has begun, each check returns it again.
     fn check_thresholds(&mut self, now: Instant) -> Option<Task> {
-        let resident = resident();
-        let last = *self.last_resident.get_or_insert(resident?);
+        let resident = resident()?;
+        let last = *self.last_resident.get_or_insert(resident);
         if self.quiet_until.is_some_and(|until| until > now) {
             return None;
         }
@@ -123,8 +130,6 @@ impl Autosave {
             };
             Some((self.passed(threshold, last)?, event))
         })?;
-        self.quiet_until = Some(after(now, self.cooldown));
-        self.last_resident = resident;
         let reason = SaveReason { words, event: Some(event) };
         Some(Task::Save(Arc::clone(self.folder.as_ref()?), reason))
     }

@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::LONGEST_TIMEOUT;
 use super::autosave::Autosave;
 use super::commands::{Answer, Commands};
 use super::history::History;
@@ -112,6 +113,9 @@ impl Listener {
             }
             for (clients, answer) in self.work.advance() {
                 self.answer(&clients, answer);
+            }
+            if self.work.take_begun_event() {
+                self.autosave.begin_cooldown(now);
             }
             self.clients.retain(|client| match client.state {
                 State::Waiting => true,
@@ -343,7 +347,7 @@ fn tracking() -> String {
 /// Returns the timeout that the client requests: `timeout`, or `patience`, its old name.
 fn requested_timeout(request: &Request) -> Option<Duration> {
     let seconds: f64 = request.get("timeout").or(request.get("patience"))?.parse().ok()?;
-    Duration::try_from_secs_f64(seconds.clamp(0.0, 3600.0)).ok()
+    Duration::try_from_secs_f64(seconds.clamp(0.0, LONGEST_TIMEOUT.as_secs_f64())).ok()
 }
 
 fn is_transient(error: &io::Error) -> bool {

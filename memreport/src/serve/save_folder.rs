@@ -22,6 +22,15 @@ pub(super) struct SaveReason {
     pub(super) event: Option<&'static str>,
 }
 
+impl SaveReason {
+    /// Adds a reason to one that waits. One of them counts: the first with a memory event.
+    pub(super) fn merge(&mut self, other: SaveReason) {
+        if self.event.is_none() && other.event.is_some() {
+            *self = other;
+        }
+    }
+}
+
 /// Limits of the saved files.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {

@@ -2,13 +2,14 @@
 #![expect(unsafe_code, reason = "system calls that std does not have")]
 
 use std::ffi::{c_int, c_void};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicI32};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize};
 use std::thread;
 use std::time::Duration;
 
@@ -274,45 +275,113 @@ pub(super) fn close_in_children(listener: &UnixListener) -> io::Result<ClosedInC
     Err(io::Error::from_raw_os_error(error))
 }
 
-/// The end of the pipe that signal handlers write to, or -1.
-static SIGNAL_END: AtomicI32 = AtomicI32::new(-1);
+/// The pipe that the signal handler writes to. It is made once in a process and stays open, because
+/// a handler may be about to write at any time.
+static SIGNAL_ENDS: SignalEnds =
+    SignalEnds { pid: AtomicU32::new(0), reading: AtomicI32::new(-1), writing: AtomicI32::new(-1) };
 
-/// Installs a handler that writes to a pipe at each signal. Returns the pipe's other end.
-///
-/// # Errors
-///
-/// Fails if the program handles the signal itself.
-pub(super) fn signal_to_pipe(signal: c_int) -> io::Result<OwnedFd> {
-    extern "C" fn handle(_signal: c_int) {
-        let byte = 1_u8;
-        // SAFETY: a location that belongs to this thread.
-        let errno = unsafe { errno() };
-        // SAFETY: as above.
-        let before = unsafe { *errno };
-        let end = SIGNAL_END.load(Relaxed);
-        // SAFETY: `write` is allowed in a signal handler. A full pipe has enough bytes.
-        unsafe { libc::write(end, (&raw const byte).cast::<c_void>(), 1) };
-        // SAFETY: as above. The interrupted code finds its value unchanged.
-        unsafe { *errno = before };
+struct SignalEnds {
+    /// The process that made the pipe. Its forked children leave the pipe alone.
+    pid: AtomicU32,
+    reading: AtomicI32,
+    writing: AtomicI32,
+}
+
+/// The action at the signal before ours.
+static ACTION_BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+
+/// A handler that writes to a pipe at each signal, until it is removed.
+#[derive(Debug)]
+pub(super) struct SignalHandler {
+    signal: c_int,
+}
+
+impl SignalHandler {
+    /// Installs the handler. Only one thread at a time may do so.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the program handles the signal itself.
+    pub(super) fn install(signal: c_int) -> io::Result<Self> {
+        let now = action_of(signal)?;
+        // Ignored: not by the program, but by what starts it, for example `perf`.
+        if [libc::SIG_DFL, libc::SIG_IGN].contains(&now) {
+            ACTION_BEFORE.store(now, Relaxed);
+        } else if now != own_action() {
+            let message =
+                format!("signal {signal} is handled by the program already; choose another");
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+        }
+        // A forked child has its parent's handler, and the numbers of its parent's pipe.
+        if SIGNAL_ENDS.pid.load(Relaxed) != std::process::id() {
+            let (reading, writing) = pipe()?;
+            SIGNAL_ENDS.reading.store(reading.into_raw_fd(), Relaxed);
+            SIGNAL_ENDS.writing.store(writing.into_raw_fd(), Relaxed);
+            // Release: `write_to_pipe` acquires it, and then finds the ends.
+            SIGNAL_ENDS.pid.store(std::process::id(), Release);
+        }
+        set_action(signal, own_action())?;
+        Ok(SignalHandler { signal })
     }
+
+    /// Returns the end of the pipe to read from, without the signals so far.
+    pub(super) fn reading_end(&self) -> io::Result<File> {
+        let end = SIGNAL_ENDS.reading.load(Relaxed);
+        // SAFETY: the pipe stays open.
+        let mut end = File::from(unsafe { BorrowedFd::borrow_raw(end) }.try_clone_to_owned()?);
+        while end.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
+        Ok(end)
+    }
+
+    /// Restores the action before, unless the program has replaced the handler.
+    pub(super) fn remove(self) {
+        if action_of(self.signal).is_ok_and(|now| now == own_action()) {
+            // It was valid before.
+            let _ = set_action(self.signal, ACTION_BEFORE.load(Relaxed));
+        }
+    }
+}
+
+/// Handles a signal.
+extern "C" fn write_to_pipe(_signal: c_int) {
+    // SAFETY: a plain call, which is allowed in a signal handler.
+    let own = unsafe { libc::getpid() };
+    // Acquire: published by `install` after the ends.
+    if u32::try_from(own) != Ok(SIGNAL_ENDS.pid.load(Acquire)) {
+        return;
+    }
+    let byte = 1_u8;
+    // SAFETY: a location that belongs to this thread.
+    let errno = unsafe { errno() };
+    // SAFETY: as above.
+    let before = unsafe { *errno };
+    let end = SIGNAL_ENDS.writing.load(Relaxed);
+    // SAFETY: `write` is allowed in a signal handler. A full pipe has enough bytes.
+    unsafe { libc::write(end, (&raw const byte).cast::<c_void>(), 1) };
+    // SAFETY: as above. The interrupted code finds its value unchanged.
+    unsafe { *errno = before };
+}
+
+fn own_action() -> usize {
+    write_to_pipe as extern "C" fn(c_int) as usize
+}
+
+fn action_of(signal: c_int) -> io::Result<usize> {
     let mut now = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a query; `now` is a valid location for the answer.
     check(unsafe { libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr()) })?;
     // SAFETY: written by the call.
-    let mut action = unsafe { now.assume_init() };
-    // An ignored one is not the program's doing: what starts it, `perf` for example, may ignore it.
-    if ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction) {
-        let message = format!("signal {signal} is handled by the program already; choose another");
-        return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
-    }
-    let (reading, writing) = pipe()?;
-    // It stays open while the program runs, because a signal may arrive at any time.
-    SIGNAL_END.store(writing.into_raw_fd(), Relaxed);
-    action.sa_sigaction = handle as extern "C" fn(c_int) as usize;
-    action.sa_flags = libc::SA_RESTART;
+    Ok(unsafe { now.assume_init() }.sa_sigaction)
+}
+
+fn set_action(signal: c_int, handler: usize) -> io::Result<()> {
+    // SAFETY: all zeros is the default action, without flags and blocked signals.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    action.sa_sigaction = handler;
+    // On the alternate stack if there is one: the thread's own may be a small one.
+    action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
     // SAFETY: the handler makes only calls that a signal handler may make.
-    check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })?;
-    Ok(reading)
+    check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })
 }
 
 /// Returns the location of this thread's `errno`.
@@ -352,5 +421,29 @@ mod tests {
         assert_eq!(INHERITED.load(Relaxed), sockets[1].as_raw_fd());
         drop(new);
         assert_eq!(INHERITED.load(Relaxed), -1);
+    }
+
+    /// Sends this process a signal that does nothing by default. Returns whether `end` has it.
+    fn arrives(end: &mut File) -> bool {
+        // SAFETY: a plain call.
+        assert_eq!(unsafe { libc::raise(libc::SIGWINCH) }, 0);
+        end.read(&mut [0; 64]).is_ok()
+    }
+
+    #[test]
+    fn a_signal_arrives_until_its_handler_is_removed_and_not_in_a_child() {
+        let handler = SignalHandler::install(libc::SIGWINCH).unwrap();
+        let mut end = handler.reading_end().unwrap();
+        assert!(arrives(&mut end));
+        handler.remove();
+        assert!(!arrives(&mut end));
+        let handler = SignalHandler::install(libc::SIGWINCH).unwrap();
+        assert!(arrives(&mut end));
+        // As in a forked child, which then makes a pipe of its own.
+        SIGNAL_ENDS.pid.store(0, Relaxed);
+        assert!(!arrives(&mut end));
+        SignalHandler::install(libc::SIGWINCH).unwrap();
+        assert!(arrives(&mut handler.reading_end().unwrap()) && !arrives(&mut end));
+        handler.remove();
     }
 }

@@ -41,6 +41,9 @@ const POLL: Duration = Duration::from_millis(50);
 /// The most attempts at a report, each without the reporters that took too long.
 const MAX_ATTEMPTS: usize = 3;
 
+/// The outcome of an abandoned collection, which no client receives.
+const ABANDONED: &str = "the collection was abandoned";
+
 /// A job's kind and the use of its result.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
@@ -85,7 +88,7 @@ impl Job {
 
 /// Returns the time for all attempts at a job. A twentieth is for the way of the answer.
 fn whole_time(timeout: Duration) -> Duration {
-    timeout * 2 * 19 / 20
+    timeout.saturating_mul(2) / 20 * 19
 }
 
 /// One attempt at a job, on a thread of its own.
@@ -101,7 +104,7 @@ struct Attempt {
 impl Attempt {
     /// Returns the time from which on a reporter that still runs is left behind; `None` if the
     /// attempt waits for its turn, or is the last one.
-    fn patience_ends(&self) -> Option<Instant> {
+    fn reporter_deadline(&self) -> Option<Instant> {
         let since = self.progress.since().filter(|_| self.number < MAX_ATTEMPTS)?;
         Some(since + self.deadline.saturating_duration_since(since) / 2)
     }
@@ -122,6 +125,8 @@ pub(super) struct Work {
     current: Option<(Job, Attempt)>,
     abandoned: Vec<Attempt>,
     next: u64,
+    /// True if a save for a memory event has begun since the last query.
+    has_begun_event: bool,
     done: Arc<Done>,
 }
 
@@ -134,6 +139,7 @@ impl Work {
             current: None,
             abandoned: Vec::new(),
             next: 0,
+            has_begun_event: false,
             done: Arc::new(Done { finished: Mutex::default(), wake }),
         }
     }
@@ -152,6 +158,11 @@ impl Work {
                 waiting.clients.extend(job.clients);
                 waiting.timeout = waiting.timeout.max(job.timeout);
                 waiting.deadline = waiting.deadline.max(job.deadline);
+                if let (Task::Save(_, waiting), Task::Save(_, reason)) =
+                    (&mut waiting.task, job.task)
+                {
+                    waiting.merge(reason);
+                }
             }
             None => self.waiting.push_back(job),
         }
@@ -160,9 +171,9 @@ impl Work {
     /// Returns the latest time for the next call of [`advance`](Self::advance).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let current = self.current.as_ref().map(|(_, attempt)| {
-            let patience = attempt.patience_ends().unwrap_or(attempt.deadline);
+            let deadline = attempt.reporter_deadline().unwrap_or(attempt.deadline);
             // Past it no reporter runs, but one may begin.
-            patience.max(Instant::now() + POLL).min(attempt.deadline)
+            deadline.max(Instant::now() + POLL).min(attempt.deadline)
         });
         self.waiting.iter().filter_map(|job| job.deadline).chain(current).min()
     }
@@ -184,7 +195,7 @@ impl Work {
             let is_writing = matches!(job.task, Task::Save(..)) && attempt.progress.has_finished();
             job.collects()
                 && !is_writing
-                && attempt.patience_ends().is_some_and(|end| end <= now)
+                && attempt.reporter_deadline().is_some_and(|end| end <= now)
                 && attempt.progress.abandon()
         };
         if let Some((job, attempt)) = self.current.take_if(is_stuck) {
@@ -209,6 +220,12 @@ impl Work {
             self.begin(job, &mut answers);
         }
         answers
+    }
+
+    /// Returns whether a save for a memory event has begun since the last call. One that cannot
+    /// begin, because memory or threads are short, is dropped.
+    pub(super) fn take_begun_event(&mut self) -> bool {
+        std::mem::take(&mut self.has_begun_event)
     }
 
     fn finished(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Outcome)>> {
@@ -259,7 +276,11 @@ impl Work {
             done.wake();
         };
         match thread::Builder::new().name("memreport-work".into()).spawn(work) {
-            Ok(_) => self.current = Some((job, attempt)),
+            Ok(_) => {
+                self.has_begun_event |=
+                    matches!(&job.task, Task::Save(_, reason) if reason.event.is_some());
+                self.current = Some((job, attempt));
+            }
             Err(error) => answers.push((job.clients, Err(format!("no thread for it: {error}")))),
         }
     }
@@ -328,6 +349,30 @@ impl Collection<'_> {
         snapshot
     }
 
+    /// Saves a report, and calls the handlers of the event that is the reason. Does neither if the
+    /// collection was abandoned: another attempt at the job does both.
+    fn save(&self, folder: &Folder, reason: &SaveReason) -> Outcome {
+        let save = || {
+            let snapshot = self.snapshot(false, as_own(|| reason.words.clone()));
+            // It lacks the reporters that come after the slow one.
+            if self.progress.is_abandoned() {
+                return Err(ABANDONED.to_owned());
+            }
+            let path = as_own(|| folder.save(&snapshot));
+            path.map(|_: PathBuf| Vec::new()).map_err(|error| error.to_string())
+        };
+        let Some(event) = reason.event else { return save() };
+        let mut cycle = cycle(event);
+        let outcome = cycle.slice(save);
+        if self.progress.is_abandoned() {
+            cycle.discard();
+        } else {
+            // Handlers run on this thread, because they are foreign code.
+            cycle.finish();
+        }
+        outcome
+    }
+
     fn collector(&self, anonymize: bool, moment: String) -> Collector {
         let left = self.deadline.saturating_duration_since(Instant::now());
         // Half of the time that the serving thread grants to the reporters of an attempt.
@@ -355,30 +400,16 @@ fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Out
         }
         Task::Answer(request) => match commands.find(&request.command) {
             Some(run) => outcome(run(request)),
-            None => Err(format!(
-                "nobody knows the command `{}`; ask for the status to see those there are",
-                request.command
-            )),
+            None => {
+                Err(format!("unknown command `{}`; the status lists all commands", request.command))
+            }
         },
-        Task::Save(folder, SaveReason { words, event }) => {
-            let save = || {
-                let snapshot = collection.snapshot(false, as_own(|| words.clone()));
-                as_own(|| folder.save(&snapshot))
-            };
-            let path = match event {
-                None => save(),
-                Some(reason) => {
-                    let mut cycle = cycle(*reason);
-                    let path = cycle.slice(save);
-                    // Handlers run on this thread, because they are foreign code.
-                    cycle.finish();
-                    path
-                }
-            };
-            path.map(|_: PathBuf| Vec::new()).map_err(|error| error.to_string())
-        }
+        Task::Save(folder, reason) => collection.save(folder, reason),
         Task::Keep(history) => {
             let snapshot = collection.snapshot(false, "kept by the program".to_owned());
+            if collection.progress.is_abandoned() {
+                return Err(ABANDONED.to_owned());
+            }
             history.keep(&snapshot).map(|()| Vec::new()).map_err(|error| error.to_string())
         }
     }
