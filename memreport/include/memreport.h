@@ -1,8 +1,17 @@
 /* Memory reporters for code in C and C++ inside a Rust program.
 
    The program depends on the crate memreport with its feature `c-api`; these functions are in it.
-   All of them may be called by any thread at any time. Texts are UTF-8; paths and descriptions are
-   copied. SPDX-License-Identifier: MIT OR Apache-2.0 */
+   Texts are UTF-8; paths and descriptions are copied. SPDX-License-Identifier: MIT OR Apache-2.0
+
+   Threads: reporters are registered and unregistered, and scopes entered and left, by any thread at
+   any time. A collection calls a reporter on any thread, while other threads of the program run. One
+   reporter is never called by two threads at once, two reporters may be. What a reporter reads needs
+   a lock that it only tries to take; if that fails, it calls memreport_missed.
+
+   The reports of a call are used on its thread alone, and not within a visit; the blocks of a visit
+   on its thread alone. Other uses are refused, and a note of the snapshot counts them.
+
+   Neither a reporter nor a visit may end by an exception of C++ or by longjmp: that is undefined. */
 #ifndef MEMREPORT_H
 #define MEMREPORT_H
 
@@ -19,10 +28,12 @@ typedef struct memreport_reports memreport_reports;
 /* The blocks of one report. Valid during the call that received it. */
 typedef struct memreport_blocks memreport_blocks;
 
-/* Makes a reporter's reports. It must not wait for a lock, whose holder may wait for the reports. */
+/* Makes a reporter's reports. It must not wait for a lock, whose holder may wait for the reports. It
+   throws no exception. */
 typedef void (*memreport_collect)(memreport_reports *reports, void *data);
 
-/* Calls memreport_block for each block that a report counts. */
+/* Calls memreport_block for each block that a report counts, and no function that takes reports. It
+   throws no exception. */
 typedef void (*memreport_visit)(memreport_blocks *blocks, void *data);
 
 /* Heap: blocks of malloc. Non-heap: other memory, such as mappings. Other: anything that is not
@@ -57,6 +68,13 @@ size_t memreport_measure(memreport_reports *reports, const char *path, memreport
 
 /* Counts a live block of malloc, by the pointer that malloc returned. Null counts nothing. */
 void memreport_block(memreport_blocks *blocks, const void *block);
+
+/* Marks this path as missing or too small, because a lock of its values was held. The snapshot is
+   then incomplete. */
+void memreport_missed(memreport_reports *reports, const char *path);
+
+/* Returns 1 if the reporter must replace private words in paths, such as file names, and 0 otherwise. */
+int memreport_anonymize(memreport_reports *reports);
 
 /* Enters a scope: blocks that this thread allocates belong to it until it is left. Returns a number
    for memreport_leave_scope, which the same thread calls in the opposite order. */

@@ -17,6 +17,8 @@ pub(crate) mod by_origin;
 #[cfg(feature = "std")]
 mod counted_malloc;
 #[cfg(all(feature = "c-api", unix))]
+mod call_lock;
+#[cfg(all(feature = "c-api", unix))]
 mod c_api;
 #[cfg(feature = "std")]
 pub(crate) mod single_figure;

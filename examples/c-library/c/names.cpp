@@ -1,6 +1,7 @@
 // A library in C++ whose reporter visits the blocks of a map. Blocks of `new` are blocks of malloc.
 #include "memreport.h"
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ class Names {
     Names &operator=(const Names &) = delete;
 
     void add(std::size_t count) {
+        // A collection runs the reporter on any thread.
+        std::lock_guard<std::mutex> guard(lock_);
         for (std::size_t i = 0; i < count; i++) {
             names_.push_back(std::make_unique<std::string>(100, 'n'));
         }
@@ -21,11 +24,17 @@ class Names {
     }
 
   private:
-    static void collect(memreport_reports *reports, void *self) {
+    // Throws nothing, and waits for no lock: the thread that has it may wait for the snapshot.
+    static void collect(memreport_reports *reports, void *self) noexcept {
+        std::unique_lock<std::mutex> guard(static_cast<Names *>(self)->lock_, std::try_to_lock);
+        if (!guard) {
+            memreport_missed(reports, "explicit/names");
+            return;
+        }
         memreport_measure(reports, "explicit/names", &Names::visit, self, "Names of images.");
     }
 
-    static void visit(memreport_blocks *blocks, void *self) {
+    static void visit(memreport_blocks *blocks, void *self) noexcept {
         const auto &names = static_cast<Names *>(self)->names_;
         memreport_block(blocks, names.data());
         for (const auto &name : names) {
@@ -34,7 +43,9 @@ class Names {
         }
     }
 
+    std::mutex lock_;
     std::vector<std::unique_ptr<std::string>> names_;
+    // Registered last, when the other members exist.
     uint64_t reporter_;
 };
 

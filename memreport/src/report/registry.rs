@@ -126,6 +126,9 @@ pub fn register<R: Reporter + 'static>(reporter: R) -> Registration {
 }
 
 /// Registers a reporter without owning it. It reports while both it and the registration live.
+///
+/// A collection owns it while it runs. So `Arc::try_unwrap` and `Arc::get_mut` may fail meanwhile,
+/// and if the program drops its last `Arc` then, the reporter is dropped on the collecting thread.
 pub fn register_weak<R: Reporter + 'static>(reporter: &Arc<R>) -> Registration {
     let reporter: Arc<dyn Reporter> = Arc::clone(reporter) as _;
     let handle = Handle::Weak(Arc::downgrade(&reporter));
@@ -133,6 +136,10 @@ pub fn register_weak<R: Reporter + 'static>(reporter: &Arc<R>) -> Registration {
 }
 
 /// Reports the bytes that `value` owns at `path`, while both `value` and the registration live.
+///
+/// A collection owns the value while it measures it. So `Arc::try_unwrap` and `Arc::get_mut` may
+/// fail meanwhile, and if the program drops its last `Arc` then, the value is dropped on the
+/// collecting thread.
 pub fn report_value<T>(
     path: impl Into<String>,
     value: &Arc<T>,
@@ -200,14 +207,25 @@ pub(crate) fn run_all(reports: &mut Reports<'_>) {
         .map(|entry| (ReporterId::Registered(entry.id), entry.name, entry.reporter.clone()))
         .collect();
     for (id, name, handle) in dynamic {
-        if let Some(reporter) = handle.reporter() {
-            run(reports, (id, name), &*reporter);
+        let reporter = handle.reporter();
+        if let Some(reporter) = &reporter {
+            run(reports, (id, name), &**reporter);
         }
+        drop_reporter(reports, name, || drop((reporter, handle)));
     }
     // What follows is memory of this crate, and no reporter of the program's.
     let reporters = std::mem::take(&mut reports.gathered.reporters);
     run(reports, (ReporterId::Fixed(usize::MAX), "memreport"), &report_registry);
     reports.gathered.reporters = reporters;
+}
+
+/// Drops this collection's handle of a reporter. It is the last one if another thread has
+/// unregistered the reporter meanwhile, and a destructor of the program may panic.
+fn drop_reporter(reports: &mut Reports<'_>, name: &str, drop: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(drop)) {
+        let message = panic_message(&*panic);
+        reports.note(format!("the reporter {name} panicked when it was dropped ({message})"));
+    }
 }
 
 /// Runs one reporter, unless it still runs for another collection.
@@ -218,7 +236,8 @@ fn run(reports: &mut Reports<'_>, (id, name): (ReporterId, &'static str), report
         return reports.note(format!("{}; its reports are missing", running.sentence()));
     }
     if progress.is_abandoned() {
-        return;
+        // Nobody uses the result. Should somebody, it is marked as incomplete.
+        return reports.gathered.missed.push(Missed::new(name, MissedReason::Running));
     }
     progress.begin_reporter(id, name);
     run_to_end(reports, name, reporter);
@@ -292,5 +311,37 @@ mod tests {
     fn a_reporter_is_shown_by_its_name() {
         let reporter = StaticReporter::new("shop", |_| {});
         assert_eq!(format!("{reporter:?}"), r#"StaticReporter("shop")"#);
+    }
+
+    /// A reporter that is unregistered while it runs, and whose destructor panics.
+    struct Short(Mutex<Option<Registration>>);
+
+    impl Reporter for Short {
+        fn collect(&self, _: &mut Reports<'_>) {
+            drop(self.0.lock().unwrap().take());
+        }
+    }
+
+    impl Drop for Short {
+        fn drop(&mut self) {
+            panic!("a destructor");
+        }
+    }
+
+    #[test]
+    fn a_destructor_that_panics_in_a_collection_is_noted() {
+        let note = "the reporter short panicked when it was dropped (a destructor)";
+        let is_noted = || {
+            let short: Arc<Short> = Arc::new(Short(Mutex::default()));
+            let mut place = short.0.lock().unwrap();
+            let reporter: Arc<dyn Reporter> = Arc::clone(&short) as _;
+            *place = Some(registration(add(reporter, "short")));
+            drop(place);
+            // The registry and its collections have the only handles from here on.
+            drop(short);
+            crate::snapshot().notes.iter().any(|found| found == note)
+        };
+        // A snapshot of another test may run and drop it first.
+        assert!((0..100).any(|_| is_noted()));
     }
 }

@@ -222,6 +222,7 @@ pub(crate) fn amount(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-fn count(number: usize, one: &str, many: &str) -> String {
+/// Formats a number with the words that follow it.
+pub(super) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
