@@ -4,7 +4,9 @@ use proc_macro2::{Ident, Span};
 use quote::format_ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, ExprPath, Fields, Type};
+use syn::{
+    Attribute, Data, DeriveInput, ExprPath, Fields, GenericArgument, PathArguments, Type, TypePath,
+};
 
 use crate::attr::{self, Shared, TypeAttrs};
 use crate::doc_comment::first_sentence;
@@ -46,6 +48,8 @@ pub(crate) enum Measure {
     Reachable,
     With(ExprPath),
     Ignored(String),
+    /// It owns nothing, whatever its type is in detail.
+    Nothing,
 }
 
 pub(crate) struct Part {
@@ -74,7 +78,7 @@ impl<'a> Input<'a> {
             Data::Union(data) => {
                 errors.at(
                     data.union_token,
-                    "nobody knows which field of a union is alive; implement `MallocSizeOf` by hand",
+                    "the field of a union that is alive is not known; implement `MallocSizeOf` by hand",
                 );
                 Body::Struct(Vec::new())
             }
@@ -130,6 +134,7 @@ fn read_fields<'a>(
             (None, Some(function), ..) => Measure::With(function),
             (None, None, Some(_), _) => Measure::Shallow,
             (None, None, None, Some(_)) => Measure::Reachable,
+            (None, None, None, None) if is_function(&field.ty) => Measure::Nothing,
             (None, None, None, None) => Measure::Whole,
         };
         let part = attrs.part.map(|part| Part {
@@ -141,6 +146,26 @@ fn read_fields<'a>(
         Field { member, ty: &field.ty, label, place, measure, shared, part }
     };
     fields.iter().zip(fields.members()).map(read).collect()
+}
+
+/// Returns whether the type is a pointer to a function, or an optional one. The trait has no impl
+/// for all of them: one of `for<'a> fn(&'a T)`, for example, cannot be written.
+fn is_function(ty: &Type) -> bool {
+    match ty {
+        Type::FnPtr(_) => true,
+        Type::Group(group) => is_function(&group.elem),
+        Type::Paren(paren) => is_function(&paren.elem),
+        Type::Path(TypePath { qself: None, path, .. }) => {
+            let last = path.segments.last().filter(|last| last.ident == "Option");
+            match last.map(|last| &last.arguments) {
+                Some(PathArguments::AngleBracketed(arguments)) => arguments.args.iter().all(
+                    |argument| matches!(argument, GenericArgument::Type(ty) if is_function(ty)),
+                ),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
 }
 
 /// Returns the variable that a variant's field is bound to.

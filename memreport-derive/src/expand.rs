@@ -213,7 +213,7 @@ impl Output<'_> {
         quote!(match self { #(#arms)* })
     }
 
-    // Expands to one of:
+    // Expands to nothing for a field that owns nothing, or to one of:
     //     ops.field(const { &field }, &self.name);
     //     ops.field_with(const { &field }, &self.name, function);
     //     ops.field_with(const { &field }, &self.name, |value, ops| ops.shallow(value));
@@ -231,6 +231,7 @@ impl Output<'_> {
         let mut ops = self.names.ops.clone();
         ops.set_span(ops.span().located_at(place));
         match &field.measure {
+            Measure::Nothing => TokenStream::new(),
             Measure::Whole => quote_spanned!(span=> #ops.field(#constant, #value);),
             Measure::Ignored(_) => quote_spanned!(span=> #ops.skip(#constant, #value);),
             Measure::With(function) => {

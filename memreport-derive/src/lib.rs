@@ -106,7 +106,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// The inferred bounds are `T: MallocSizeOf` for each type parameter in the type of a measured
 /// field, and `T::Item: MallocSizeOf` for each associated type. A parameter that owns nothing there
-/// is not bounded: behind `&` and `PhantomData`, or as the hasher of a map.
+/// is not bounded: behind `&` and `PhantomData`, or as the hasher of a map. A field that is a
+/// pointer to a function, or an `Option` of one, owns nothing and needs no bound.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! Generates the struct of named amounts for `#[malloc_size_of(sizes = PageSizes)]`.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
 
@@ -22,29 +22,35 @@ pub(crate) fn expand(input: &Input<'_>, krate: &TokenStream, errors: &Errors) ->
     let (visible, owner) = (&input.derived.vis, &input.derived.ident);
     let (impl_generics, ty_generics, where_clause) = input.derived.generics.split_for_impl();
     let doc = format!("What each part of `{}` owns, in bytes of heap.", owner.unraw());
+    // Constants of these names in scope would be patterns: hence the underscores.
+    let local = |name| Ident::new(name, Span::mixed_site());
+    let (sizes, measured, other) = (local("__sizes"), local("__measured"), local("__other"));
     quote! {
         #[doc = #doc]
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(
+            ::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug,
+            ::core::default::Default, ::core::cmp::PartialEq, ::core::cmp::Eq,
+        )]
         #visible struct #name {
-            #(#[doc = #descriptions] #visible #idents: usize,)*
+            #(#[doc = #descriptions] #visible #idents: ::core::primitive::usize,)*
             /// Bytes that belong to no part.
-            #visible rest: usize,
+            #visible rest: ::core::primitive::usize,
         }
 
         #[automatically_derived]
         impl #name {
             /// Returns the sum of all amounts in bytes.
             #[must_use]
-            #visible fn total(&self) -> usize {
+            #visible fn total(&self) -> ::core::primitive::usize {
                 self.rest #(+ self.#idents)*
             }
         }
 
         #[automatically_derived]
         impl ::core::ops::AddAssign for #name {
-            fn add_assign(&mut self, other: Self) {
-                self.rest += other.rest;
-                #(self.#idents += other.#idents;)*
+            fn add_assign(&mut self, #other: Self) {
+                self.rest += #other.rest;
+                #(self.#idents += #other.#idents;)*
             }
         }
 
@@ -52,10 +58,10 @@ pub(crate) fn expand(input: &Input<'_>, krate: &TokenStream, errors: &Errors) ->
         impl #impl_generics #krate::HasSizes for #owner #ty_generics #where_clause {
             type Sizes = #name;
 
-            fn sizes(measured: &#krate::Measured) -> #name {
-                let mut sizes = #name { rest: 0, #(#idents: measured.part(#paths)),* };
-                sizes.rest = measured.bytes - sizes.total();
-                sizes
+            fn sizes(#measured: &#krate::Measured) -> #name {
+                let mut #sizes = #name { rest: 0, #(#idents: #measured.part(#paths)),* };
+                #sizes.rest = #measured.bytes - #sizes.total();
+                #sizes
             }
         }
     }

@@ -395,3 +395,35 @@ fn attributes_of_the_type_are_followed() {
     owns(&Renamed { value: Rc::new(1), _other: 0 }, 24, 1);
     owns(&Bounded { value: Unmeasurable, inner: Some("i".repeat(26)) }, 26, 1);
 }
+
+/// Functions of types that no impl can name.
+#[derive(MallocSizeOf)]
+struct Handlers<T> {
+    _borrowing: for<'a> fn(&'a str) -> &'a str,
+    _generic: fn(&T),
+    _unsafe: Option<unsafe fn(u8)>,
+    _foreign: Option<extern "C" fn(u32)>,
+    _many: fn(u8, u8, u8, u8, u8, u8, u8),
+    name: String,
+}
+
+#[derive(MallocSizeOf)]
+enum Handler {
+    Function(fn(&str)),
+    Name(String),
+}
+
+#[test]
+fn functions_own_nothing_whatever_their_type() {
+    let handlers = Handlers::<Unmeasurable> {
+        _borrowing: str::trim,
+        _generic: |_| {},
+        _unsafe: None,
+        _foreign: None,
+        _many: |_, _, _, _, _, _, _| {},
+        name: "n".repeat(26),
+    };
+    owns(&handlers, 26, 1);
+    owns(&Handler::Function(|_| {}), 0, 0);
+    owns(&Handler::Name("n".repeat(26)), 26, 1);
+}

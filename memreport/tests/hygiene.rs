@@ -33,9 +33,23 @@ mod namesakes {
     pub(crate) struct Field;
     pub(crate) struct memreport;
     pub(crate) struct core;
-    pub(crate) const ops: usize = 1;
-    pub(crate) const value: usize = 2;
+    pub(crate) struct usize;
+    pub(crate) const ops: u8 = 1;
+    pub(crate) const value: u8 = 2;
+    pub(crate) const sizes: u8 = 3;
+    pub(crate) const measured: u8 = 4;
+    pub(crate) const other: u8 = 5;
     pub(crate) trait MallocSizeOf {}
+    pub(crate) trait Clone {}
+    pub(crate) trait Debug {}
+
+    #[derive(::memreport::MallocSizeOf)]
+    #[malloc_size_of(sizes = PartedSizes)]
+    pub(crate) struct Parted {
+        #[malloc_size_of(part)]
+        pub(crate) text: ::std::string::String,
+        pub(crate) unnamed: ::std::string::String,
+    }
 
     #[derive(::memreport::MallocSizeOf)]
     pub(crate) enum Named<'measured> {
@@ -47,6 +61,13 @@ mod namesakes {
             field_0: u8,
         },
     }
+}
+
+#[derive(::memreport::MallocSizeOf)]
+#[malloc_size_of(sizes = OutsideSizes)]
+struct Outside {
+    #[malloc_size_of(part)]
+    text: ::std::string::String,
 }
 
 /// A field whose methods have the same names as the generated calls.
@@ -84,4 +105,10 @@ fn derived_types_are_measured_anywhere() {
     ::std::assert_eq!(::memreport::measure(&field).blocks, 2);
     ::std::assert_eq!(::memreport::measure(&namesakes::Named::Pair(text(), "lent")).blocks, 1);
     ::std::assert_eq!(::memreport::measure(&Methods(Inner(text()))).blocks, 1);
+
+    let mut sizes = ::memreport::sizes_of(&namesakes::Parted { text: text(), unnamed: text() });
+    ::std::assert_eq!([sizes.text, sizes.rest, sizes.total()], [4, 4, 8]);
+    sizes += sizes;
+    ::std::assert_eq!(sizes.total(), 16);
+    ::std::assert_eq!(::memreport::sizes_of(&Outside { text: text() }).total(), 4);
 }

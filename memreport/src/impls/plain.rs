@@ -73,6 +73,8 @@ impl<T: ?Sized> MallocSizeOf for &mut T {
 
 macro_rules! functions_own_nothing {
     ($($argument:ident)*) => {
+        /// Owns nothing. Other pointers to functions, such as `unsafe fn()` and `fn(&str)`, have no
+        /// impl: the derive knows that such a field owns nothing, elsewhere it is ignored.
         impl<R, $($argument),*> MallocSizeOf for fn($($argument),*) -> R {
             #[inline]
             fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
