@@ -18,7 +18,7 @@ use super::statistics::HeapStatistics;
 /// 16 bytes start at a multiple of [`ALIGN`](Self::ALIGN). Live blocks of at least 16 bytes, or 24
 /// if [`SPACING`](Self::SPACING) is 32, never start within the same aligned `SPACING` bytes.
 #[diagnostic::on_unimplemented(
-    message = "nobody knows the usable sizes of blocks of `{Self}`",
+    message = "the usable sizes of the blocks of `{Self}` are not known: `UsableSize` is not implemented",
     label = "`UsableSize` is not implemented for `{Self}`",
     note = "jemalloc, mimalloc or snmalloc: enable the feature of that name of `memreport`, or of `memreport-dmd` with DMD",
     note = "your own allocator: implement `memreport::UsableSize`"

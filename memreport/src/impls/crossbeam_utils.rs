@@ -1,5 +1,4 @@
-//! Measures the values inside wrappers of `crossbeam-utils`: *exact* or *busy*. A `ShardedLock` is
-//! a *lower bound*: its shards are counted with the tracker alone.
+//! Measures the values inside wrappers of `crossbeam-utils`. *Exact.*
 
 use crossbeam_utils::CachePadded;
 use crossbeam_utils::atomic::AtomicCell;

@@ -25,7 +25,7 @@ owns_nothing!(
     core::time::TryFromFloatSecsError
 );
 
-macro_rules! give_back {
+macro_rules! own_one_block {
     ($($error:ty),*) => {$(
         impl MallocSizeOf for $error {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -35,7 +35,7 @@ macro_rules! give_back {
     )*};
 }
 
-give_back!(FromUtf8Error, NulError, IntoStringError);
+own_one_block!(FromUtf8Error, NulError, IntoStringError);
 
 macro_rules! of_any_kind {
     ($($error:ty),*) => {$(

@@ -11,7 +11,7 @@ use crate::{MallocSizeOf, Ops};
 
 /// A trait whose function has the name of std's, which has precedence where it is stable.
 #[cfg_attr(not(test), expect(dead_code, reason = "stands in for std's, where that is not stable"))]
-trait Untold {
+trait WithoutState {
     fn get(_: &Self) -> Unknown {
         Unknown
     }
@@ -21,18 +21,18 @@ trait Untold {
 struct Unknown;
 
 /// The result of a function `get`.
-trait Told<'a> {
+trait State<'a> {
     fn add(self, ops: &Ops<'a>);
 }
 
-impl<'a, T: MallocSizeOf> Told<'a> for Option<&'a T> {
+impl<'a, T: MallocSizeOf> State<'a> for Option<&'a T> {
     #[inline]
     fn add(self, ops: &Ops<'a>) {
         self.into_iter().for_each(|value| value.add_size_of_excluding_this(ops));
     }
 }
 
-impl Told<'_> for Unknown {
+impl State<'_> for Unknown {
     fn add(self, ops: &Ops<'_>) {
         ops.busy();
     }
@@ -40,7 +40,7 @@ impl Told<'_> for Unknown {
 
 macro_rules! lazy {
     ($(#[$attribute:meta])* $lazy:ident) => {
-        impl<T, F> Untold for $lazy<T, F> {}
+        impl<T, F> WithoutState for $lazy<T, F> {}
 
         impl<T: MallocSizeOf, F> MallocSizeOf for $lazy<T, F> {
             $(#[$attribute])*
@@ -72,7 +72,7 @@ mod tests {
     lazy!(Old);
 
     #[test]
-    fn what_is_not_told_is_busy() {
+    fn an_unknown_state_is_busy() {
         let measured = crate::measure(&Old(String::from("heap"), ()));
         assert_eq!((measured.bytes, measured.busy), (0, 1));
     }

@@ -3,7 +3,9 @@
 //!
 //! A block that only weak owners keep is *exact with the tracker*, and without it a *lower bound*.
 //! The attribute `#[malloc_size_of(shared = …)]` of a field selects the owner that counts. Without
-//! it, the first owner that a collection visits does.
+//! it, the first owner that a collection visits does. If the only owner was visited, and another
+//! thread clones it during the collection to where the collection comes later, the clone counts
+//! again.
 #![expect(unsafe_code, reason = "vouches for the block that the owners share")]
 
 use alloc::rc::{self, Rc};

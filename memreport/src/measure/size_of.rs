@@ -138,7 +138,7 @@ pub trait MallocSizeOf {
 
 /// A container that can report its own blocks, apart from the blocks that its elements own.
 #[diagnostic::on_unimplemented(
-    message = "nobody knows which blocks are `{Self}`'s own",
+    message = "the blocks of `{Self}` itself are not known: `MallocShallowSizeOf` is not implemented",
     label = "`MallocShallowSizeOf` is not implemented for `{Self}`",
     note = "without `shallow`, the field is measured with all that it owns"
 )]

@@ -282,8 +282,8 @@ impl Ops<'_> {
     }
 
     /// Returns the bytes to count for a block with this answer of the table. Returns `None` if they
-    /// are counted as computed ones: a table with gaps does not have the block, and nobody knows
-    /// it.
+    /// are counted as computed ones: a table with gaps does not have the block, and its
+    /// size is not known otherwise.
     fn bytes_of_missed(&self, block: &ExpectedBlock, found: Found) -> Option<usize> {
         let size_from = block.size_from.get();
         if found.wrong.is_some() && self.collection.is_checked() && size_from.may_be_of_class() {

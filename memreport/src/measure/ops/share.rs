@@ -24,6 +24,8 @@ impl Ops<'_> {
             // Visited contents are not measured again: in a cycle they own this block themselves.
             Shared::Here => Share { block: true, contents: self.collection.visit(address) },
             Shared::First => {
+                // A block with one owner is not remembered, which would cost each `Arc` a look-up.
+                // If another thread makes a second owner meanwhile, that one counts it again.
                 let first = owners <= 1 || self.collection.visit(address);
                 Share { block: first, contents: first }
             }

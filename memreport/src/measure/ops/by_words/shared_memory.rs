@@ -1,7 +1,7 @@
 //! Finds the memory of handles that share it, and the blocks that count their owners.
 //!
 //! During a collection the recorder knows most blocks without a look-up. Otherwise the tracker's
-//! table answers; without one, nothing tells which block contains the memory.
+//! table answers; without one, the block that contains the memory is not known.
 #![expect(unsafe_code, reason = "reads blocks that a handle keeps alive")]
 
 use core::ptr::without_provenance;
