@@ -107,20 +107,81 @@ fn subject_in_a_child() {
     });
     let collecting = thread::spawn(memreport::snapshot);
     has_begun.recv().expect("it begins");
+    let status = status_of_child(|| !memreport::snapshot().reports.is_empty());
+    end.send(()).expect("the reporter waits");
+    collecting.join().expect("no panic");
+    drop(reporter);
+    assert_eq!(status, 0, "the child ended by a signal or found no reports");
+}
+
+/// Calls the function in a forked child. Returns the child's status: 0 if the function returns
+/// true, and no signal ends the child.
+fn status_of_child(succeeds: impl FnOnce() -> bool) -> i32 {
     // SAFETY: the child calls functions that work after a fork, and ends without returning.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: plain calls. The alarm ends the child if it hangs.
         unsafe { libc::alarm(30) };
-        let is_empty = memreport::snapshot().reports.is_empty();
+        let fails = !succeeds();
         // SAFETY: ends the child at once.
-        unsafe { libc::_exit(i32::from(is_empty)) };
+        unsafe { libc::_exit(i32::from(fails)) };
     }
     let mut status = 0;
     // SAFETY: a valid place for the status of our own child.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    end.send(()).expect("the reporter waits");
-    collecting.join().expect("no panic");
-    drop(reporter);
-    assert_eq!(status, 0, "the child ended by a signal or found no reports");
+    status
+}
+
+#[cfg(feature = "c-api")]
+mod in_c {
+    use std::ffi::{c_char, c_void};
+    use std::process::id;
+
+    use super::*;
+
+    type Collect = unsafe extern "C" fn(*const c_void, *mut c_void);
+
+    extern "C" {
+        fn memreport_register(collect: Collect, data: *mut c_void) -> u64;
+        fn memreport_unregister(reporter: u64);
+        fn memreport_missed(reports: *const c_void, path: *const c_char);
+    }
+
+    static IS_COLLECTING: AtomicBool = AtomicBool::new(false);
+    static MAY_END: AtomicBool = AtomicBool::new(false);
+
+    /// Waits in the process of this number.
+    unsafe extern "C" fn collect(reports: *const c_void, waiting_process: *mut c_void) {
+        IS_COLLECTING.store(true, SeqCst);
+        while waiting_process as usize == id() as usize && !MAY_END.load(SeqCst) {
+            thread::yield_now();
+        }
+        // SAFETY: the reports of this call, and a C string.
+        unsafe { memreport_missed(reports, c"explicit/in-c".as_ptr()) };
+    }
+
+    #[test]
+    fn a_child_that_was_forked_while_a_reporter_in_c_runs_can_run_and_unregister_it() {
+        run("in_c::subject_in_a_child", &[]);
+    }
+
+    #[test]
+    #[ignore = "runs in a process of its own"]
+    fn subject_in_a_child() {
+        // SAFETY: the function takes a number as its data.
+        let reporter = unsafe { memreport_register(collect, id() as usize as *mut c_void) };
+        let collecting = thread::spawn(memreport::snapshot);
+        while !IS_COLLECTING.load(SeqCst) {
+            thread::yield_now();
+        }
+        let status = status_of_child(|| {
+            let snapshot = memreport::snapshot();
+            // SAFETY: a plain call.
+            unsafe { memreport_unregister(reporter) };
+            snapshot.missed().iter().any(|missed| missed.reporter == "explicit/in-c")
+        });
+        MAY_END.store(true, SeqCst);
+        collecting.join().expect("no panic");
+        assert_eq!(status, 0, "the child ended by a signal or missed the reporter");
+    }
 }
