@@ -206,7 +206,7 @@ fn handle(request: &str, watching: &AtomicBool) {
     match request.split_once(' ') {
         Some(("snapshot", moment)) => take_snapshot(moment),
         None if request == "peak" => watching.store(true, Relaxed),
-        _ => send(format_args!("failed nobody knows the request '{request}'")),
+        _ => send(format_args!("failed unknown request '{request}'")),
     }
 }
 

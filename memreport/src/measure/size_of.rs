@@ -84,7 +84,7 @@ use crate::tracker::recorder::Recorder;
 /// * pointers, of which only their owner can tell whether they own a block
 /// * `fs::ReadDir`, `env::Args` and other iterators that expose nothing
 #[diagnostic::on_unimplemented(
-    message = "nobody knows what heap `{Self}` owns",
+    message = "the heap that `{Self}` owns is not known: `MallocSizeOf` is not implemented",
     label = "`MallocSizeOf` is not implemented for `{Self}`",
     note = "your own type: add `#[derive(MallocSizeOf)]`",
     note = "a type of another crate: enable that crate's feature of `memreport`, or measure the field by `#[malloc_size_of(with = function)]`",

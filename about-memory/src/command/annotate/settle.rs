@@ -238,10 +238,16 @@ fn drop_change(change: &Change, message: &str, plan: &mut Plan) {
     }
 }
 
+/// The texts around the type without an impl: of this version of `memreport`, and of earlier ones.
+const MISSING: [[&str; 2]; 2] = [
+    ["the heap that `", "` owns is not known: `MallocSizeOf` is not implemented"],
+    ["nobody knows what heap `", "` owns"],
+];
+
 /// Returns the type without an impl by the message of the compiler.
 fn missing_type(message: &str) -> Option<&str> {
-    let own = message.strip_prefix("nobody knows what heap `");
-    if let Some(name) = own.and_then(|rest| rest.strip_suffix("` owns")) {
+    let own = |[before, after]: [&str; 2]| message.strip_prefix(before)?.strip_suffix(after);
+    if let Some(name) = MISSING.into_iter().find_map(own) {
         return Some(name);
     }
     let (name, of) = message.strip_prefix("the trait bound `")?.split_once(": ")?;
@@ -259,7 +265,10 @@ mod tests {
     #[test]
     fn messages_name_the_type_without_an_impl() {
         for (message, expected) in [
-            ("nobody knows what heap `Cart<u8>` owns", Some("Cart<u8>")),
+            (
+                "the heap that `Cart<u8>` owns is not known: `MallocSizeOf` is not implemented",
+                Some("Cart<u8>"),
+            ),
             ("nobody knows what heap `(dyn Shape + 'static)` owns", Some("(dyn Shape + 'static)")),
             ("the trait bound `T: MallocSizeOf` is not satisfied", Some("T")),
             ("the trait bound `T: memreport::MallocSizeOf` is not satisfied", Some("T")),
