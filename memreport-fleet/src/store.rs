@@ -7,6 +7,8 @@ mod cloud;
 
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +19,8 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, PutPayload};
 
+use crate::dataset;
+
 /// The time that one attempt to read or write a file may take.
 const ATTEMPT: Duration = Duration::from_secs(60);
 
@@ -24,6 +28,8 @@ const ATTEMPT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct Store {
     inner: Arc<dyn ObjectStore>,
+    /// The same store, if it is a folder of this machine.
+    local: Option<Arc<LocalFileSystem>>,
     prefix: Path,
 }
 
@@ -49,7 +55,7 @@ pub enum StoreError {
     /// The store refused, or cannot be reached.
     Store(object_store::Error),
     /// A local folder or file cannot be created or written.
-    Folder(std::io::Error),
+    Folder(io::Error),
     /// The attempt took too long.
     TooSlow,
     /// A file has more bytes than may be read.
@@ -120,16 +126,19 @@ impl Store {
             if !folder.is_absolute() {
                 return Err(no_address());
             }
-            std::fs::create_dir_all(folder).map_err(|error| {
+            dataset::create_folders(folder).map_err(|error| {
                 let message = format!("{}: {error}", folder.display());
-                StoreError::Folder(std::io::Error::new(error.kind(), message))
+                StoreError::Folder(io::Error::new(error.kind(), message))
             })?;
-            let inner = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(false);
-            return Ok(Store { inner: Arc::new(inner), prefix: Path::default() });
+            let local = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(false);
+            let local = Arc::new(local);
+            let inner = Arc::clone(&local) as Arc<dyn ObjectStore>;
+            return Ok(Store { inner, local: Some(local), prefix: Path::default() });
         }
         let (_, folder) = rest.split_once('/').unwrap_or((rest, ""));
         let prefix = Path::parse(folder.trim_end_matches('/')).map_err(|_| no_address())?;
-        Ok(Store { inner: cloud::open(scheme, address)?.ok_or_else(no_address)?, prefix })
+        let inner = cloud::open(scheme, address)?.ok_or_else(no_address)?;
+        Ok(Store { inner, local: None, prefix })
     }
 
     /// Opens a server of files at `http://…` or `https://…`, which can be read.
@@ -138,19 +147,26 @@ impl Store {
     ///
     /// The address is none, or this build has no HTTP client.
     pub fn open_http(address: &str) -> Result<Self, StoreError> {
-        Ok(Store { inner: cloud::open_http(address)?, prefix: Path::default() })
+        Ok(Store { inner: cloud::open_http(address)?, local: None, prefix: Path::default() })
     }
 
-    /// Writes a file. A file of the same path is replaced at once.
+    /// Writes a file. A file of the same path is replaced at once. In a folder of this machine it
+    /// is private, and on disk when this returns.
     ///
     /// # Errors
     ///
     /// The store refuses, cannot be reached, or takes too long.
     pub async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
         let path = self.path(path)?;
-        let put = self.inner.put(&path, PutPayload::from(bytes));
-        tokio::time::timeout(ATTEMPT, put).await.map_err(|_| StoreError::TooSlow)??;
-        Ok(())
+        let Some(local) = &self.local else {
+            let put = self.inner.put(&path, PutPayload::from(bytes));
+            tokio::time::timeout(ATTEMPT, put).await.map_err(|_| StoreError::TooSlow)??;
+            return Ok(());
+        };
+        let path = local.path_to_filesystem(&path)?;
+        let put = tokio::task::spawn_blocking(move || write_durably(&path, &bytes));
+        let put = tokio::time::timeout(ATTEMPT, put).await.map_err(|_| StoreError::TooSlow)?;
+        put.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(StoreError::Folder)
     }
 
     /// Returns the files below a folder of the dataset.
@@ -210,6 +226,12 @@ impl Store {
     }
 }
 
+/// Adds a file to a dataset, and waits until it is on disk: the agent removes its own copy then.
+fn write_durably(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
+    dataset::add(path, bytes)?.sync_all()?;
+    File::open(path.parent().unwrap_or(path))?.sync_all()
+}
+
 /// The parts of a file, one after the other.
 pub struct Parts(BoxStream<'static, object_store::Result<Bytes>>);
 
@@ -234,12 +256,14 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
     use crate::dataset::Partition;
     use crate::resource::Resource;
     use crate::schema::REPORTS;
 
     #[test]
-    fn a_file_of_a_local_store_has_the_path_of_the_dataset() {
+    fn a_file_of_a_local_store_is_private_and_has_the_path_of_the_dataset() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(&format!("file://{}", folder.path().display())).expect("it is one");
         let mut resource = Resource::default();
@@ -253,6 +277,12 @@ mod tests {
         }
         let file = std::fs::read(folder.path().join(&path));
         assert_eq!(file.expect("it has this path"), b"two");
+        // Reports and stacks of root's programs, among others.
+        for part in std::path::Path::new(&path).ancestors() {
+            let metadata = std::fs::metadata(folder.path().join(part)).expect("it is there");
+            let mode = metadata.permissions().mode() & 0o777;
+            assert_eq!(mode & 0o077, 0, "{}: {mode:o}", part.display());
+        }
         let files = runtime.block_on(store.list("v1/reports")).expect("it can be read");
         let [StoredFile { path: listed, size: 3, .. }] = &files[..] else { panic!("{files:?}") };
         assert_eq!(*listed, path);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use about_memory::Failure;
 
-use crate::dataset::{NewFile, write};
+use crate::dataset::{self, NewFile};
 use crate::query::{Filter, LocalCopy};
 use crate::schema::{Table, VERSION};
 
@@ -61,7 +61,7 @@ impl Dataset {
         match self {
             Dataset::Folder(folder) => {
                 for NewFile { path, bytes } in files {
-                    write(&folder.join(path), bytes)?;
+                    dataset::add(&folder.join(path), bytes)?;
                 }
                 Ok(())
             }

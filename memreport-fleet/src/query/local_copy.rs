@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 
 use super::Filter;
-use crate::dataset::{NewFile, day_of, folder, write};
+use crate::dataset::{NewFile, add, day_of, folder};
 use crate::schema::Table;
 use crate::store::{Store, StoredFile};
 
@@ -142,7 +142,7 @@ impl LocalCopy {
     }
 
     fn keep(&self, file: &StoredFile, bytes: &[u8]) -> Result<(), Failure> {
-        let copy = write(&self.folder.join(&file.path), bytes)?;
+        let copy = add(&self.folder.join(&file.path), bytes)?;
         Ok(copy.set_modified(file.written)?)
     }
 
@@ -234,7 +234,7 @@ mod tests {
             format!("v1/snapshots/service=a/version=1/date=2026-01-0{day}/host=h/x.parquet")
         };
         let put = |path: &str, text: &str| {
-            write(&data.join(path), text.as_bytes()).expect("there is space");
+            add(&data.join(path), text.as_bytes()).expect("there is space");
         };
         (1..4).for_each(|day| put(&path(day), "one"));
         put("v1/reports/service=b/version=1/date=2026-01-01/host=h/x.parquet", "two");

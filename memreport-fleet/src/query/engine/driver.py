@@ -76,6 +76,8 @@ def spark(request):
             frame = connection.createDataFrame([], view["columns"])
         else:
             reader = connection.read.schema(view["columns"] + ", " + partitions)
+            # Files that are not complete have other names.
+            reader = reader.option("pathGlobFilter", "*.parquet")
             frame = reader.parquet(view["folder"])
             if view["condition"]:
                 frame = frame.where(view["condition"])

@@ -58,6 +58,8 @@ const FILES: Gate = Gate {
         "dmd-analysis/src/symbols/module/file.rs",
         // The spool, in a private folder.
         "memreport-fleet/src/agent/spool.rs",
+        // A private file of a dataset gets its name.
+        "memreport-fleet/src/dataset.rs",
         // The socket gets its name.
         "memreport/src/serve.rs",
         "memreport/src/snapshot/files.rs",
