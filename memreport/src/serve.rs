@@ -123,7 +123,10 @@ impl Server {
     }
 
     /// Sets the folder of the socket. The default is `$XDG_RUNTIME_DIR`, or `/tmp/memreport-UID` if
-    /// that is not set.
+    /// that is not set, does not exist, or may be entered by others.
+    ///
+    /// The folder must exist. Its mode and owner are not checked: who may enter it is the caller's
+    /// choice. `about-memory` finds a socket elsewhere only by its path.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
@@ -226,11 +229,7 @@ impl Server {
     fn start_alone(self) -> io::Result<Serving> {
         let folder = match &self.folder {
             Some(folder) => folder.clone(),
-            None => {
-                let folder = place::folder(variable("XDG_RUNTIME_DIR"), user());
-                place::prepare(&folder, user())?;
-                folder
-            }
+            None => place::prepared(variable("XDG_RUNTIME_DIR"), user())?,
         };
         let pid = std::process::id();
         let socket = folder.join(place::socket_name(pid));

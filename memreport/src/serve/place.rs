@@ -28,8 +28,29 @@ pub fn pid_of(socket_name: &str) -> Option<u32> {
     socket_name.strip_prefix("memreport-")?.strip_suffix(".sock")?.parse().ok()
 }
 
+/// Returns the folder for this user's sockets, which exists and is private: `$XDG_RUNTIME_DIR`,
+/// passed as `runtime`, or `/tmp/memreport-UID` where that cannot be used. Clients look in both.
+///
+/// The variable may be inherited from another user (`sudo -E`), or name a folder that a container
+/// lacks. Neither is this program's fault, so neither stops it.
+pub(super) fn prepared(runtime: Option<OsString>, uid: u32) -> io::Result<PathBuf> {
+    first_prepared([folder(runtime, uid), folder(None, uid)], uid)
+}
+
+/// Returns the first of two folders that can be used.
+fn first_prepared([first, second]: [PathBuf; 2], uid: u32) -> io::Result<PathBuf> {
+    let Err(error) = prepare(&first, uid) else { return Ok(first) };
+    if first == second {
+        return Err(error);
+    }
+    match prepare(&second, uid) {
+        Ok(()) => Ok(second),
+        Err(other) => Err(io::Error::new(error.kind(), format!("{error}; {other}"))),
+    }
+}
+
 /// Creates the folder, or checks that only this user may enter it.
-pub(super) fn prepare(folder: &Path, uid: u32) -> io::Result<()> {
+fn prepare(folder: &Path, uid: u32) -> io::Result<()> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
     match DirBuilder::new().mode(0o700).create(folder) {
@@ -38,13 +59,18 @@ pub(super) fn prepare(folder: &Path, uid: u32) -> io::Result<()> {
     }
     // Does not follow links: in /tmp, any user may have created one.
     let found = fs::symlink_metadata(folder).map_err(named)?;
-    let is_private = found.is_dir() && found.uid() == uid && found.mode() & 0o077 == 0;
-    if is_private {
-        return Ok(());
-    }
+    let fault = match found.mode() & 0o777 {
+        _ if !found.is_dir() => "it is no folder".to_owned(),
+        _ if found.uid() != uid => format!("it belongs to user {}", found.uid()),
+        mode if mode & 0o077 != 0 => format!("others may enter it (mode {mode:04o})"),
+        _ => return Ok(()),
+    };
     Err(named(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        "others may enter it, so no socket can be made there; remove it, or set $XDG_RUNTIME_DIR to a folder of mode 0700",
+        format!(
+            "{fault}, so no socket can be made there; set $XDG_RUNTIME_DIR to a folder of user \
+             {uid} with mode 0700"
+        ),
     )))
 }
 
@@ -81,10 +107,34 @@ mod tests {
         let link = base.join("link");
         symlink(&base, &link).unwrap();
         assert!(prepare(&link, uid).is_err(), "a link may lead anywhere");
+        let refusal = |folder: &Path, uid| prepare(folder, uid).unwrap_err().to_string();
+        assert!(refusal(&link, uid).contains("it is no folder"), "{}", refusal(&link, uid));
+        let theirs = refusal(&base, uid + 1);
+        assert!(theirs.contains(&format!("it belongs to user {uid}, ")), "{theirs}");
         fs::set_permissions(&base, fs::Permissions::from_mode(0o755)).unwrap();
-        let refusal = prepare(&base, uid).unwrap_err().to_string();
-        assert!(refusal.contains("others may enter it"), "{refusal}");
-        assert!(prepare(&base, uid + 1).is_err(), "somebody else's");
+        let open = refusal(&base, uid);
+        assert!(open.contains("others may enter it (mode 0755)"), "{open}");
+        fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn a_runtime_folder_that_cannot_be_used_is_replaced() {
+        let base = std::env::temp_dir().join(format!("memreport-runtime-{}", std::process::id()));
+        let uid = crate::serve::sys::user();
+        fs::create_dir(&base).unwrap();
+        fs::set_permissions(&base, fs::Permissions::from_mode(0o755)).unwrap();
+        let [missing, fallback] = ["no/such/folder", "fallback"].map(|name| base.join(name));
+        let prepared =
+            |first: &Path, second: &Path| first_prepared([first, second].map(Path::to_owned), uid);
+        assert_eq!(prepared(&missing, &fallback).unwrap(), fallback, "missing");
+        assert_eq!(prepared(&base, &fallback).unwrap(), fallback, "others may enter it");
+        let usable = base.join("usable");
+        assert_eq!(prepared(&usable, &fallback).unwrap(), usable);
+        let error = prepared(&missing, &base).unwrap_err().to_string();
+        let both = [&missing, &base].map(|folder| format!("{}: ", folder.display()));
+        assert!(both.iter().all(|folder| error.contains(folder)), "{error}");
+        let error = prepared(&base, &base).unwrap_err().to_string();
+        assert_eq!(error.matches("others may enter it").count(), 1, "{error}");
         fs::remove_dir_all(&base).unwrap();
     }
 }

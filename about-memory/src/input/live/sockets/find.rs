@@ -25,8 +25,8 @@ pub struct Program {
 pub fn find() -> Vec<Program> {
     let mut programs: Vec<Program> = folders().iter().flat_map(|folder| find_in(folder)).collect();
     programs.extend(processes().filter(|pid| is_elsewhere(*pid)).filter_map(|pid| {
-        let socket = socket_of(pid)?;
-        is_socket(&socket).then_some(Program { pid, socket })
+        let socket = sockets_of(pid).into_iter().find(|socket| is_socket(socket))?;
+        Some(Program { pid, socket })
     }));
     programs.sort_by_key(|program| program.pid);
     programs.dedup_by_key(|program| program.pid);
@@ -43,7 +43,7 @@ pub fn program(pid: u32) -> Result<Program, LiveError> {
     };
     let listed = folders().into_iter().map(|folder| folder.join(place::socket_name(pid)));
     let found = listed
-        .chain(socket_of(pid))
+        .chain(sockets_of(pid))
         .find(|socket| is_socket(socket))
         .map(|socket| Program { pid, socket });
     found.ok_or_else(|| without_socket(pid, user(), process.uid()))
@@ -144,18 +144,24 @@ fn is_elsewhere(pid: u32) -> bool {
     differs("mnt") || differs("pid")
 }
 
-/// Returns the socket of a process by its environment, as a path from here.
-fn socket_of(pid: u32) -> Option<PathBuf> {
-    let uid = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+/// Returns the places where a process may have its socket, by its environment, as paths from here.
+fn sockets_of(pid: u32) -> Vec<PathBuf> {
+    let user = fs::metadata(format!("/proc/{pid}")).map(|process| process.uid());
+    let environment = fs::read(format!("/proc/{pid}/environ"));
+    let (Ok(uid), Ok(environment), Some(own)) = (user, environment, own_number(pid)) else {
+        return Vec::new();
+    };
     let runtime = environment
         .split(|byte| *byte == 0)
         .find_map(|entry| entry.strip_prefix(b"XDG_RUNTIME_DIR="))
         .map(|value| OsString::from_vec(value.to_vec()));
-    let own = own_number(pid)?;
-    let folder = place::folder(runtime, uid);
-    let inside = folder.strip_prefix("/").ok()?.join(place::socket_name(own));
-    Some(Path::new(&format!("/proc/{pid}/root")).join(inside))
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    // A program that cannot use the variable's folder takes the other.
+    [place::folder(runtime, uid), place::folder(None, uid)]
+        .iter()
+        .filter_map(|folder| folder.strip_prefix("/").ok())
+        .map(|folder| root.join(folder).join(place::socket_name(own)))
+        .collect()
 }
 
 /// Returns the pid of a process in its own namespace: the last of its pids.
@@ -226,6 +232,22 @@ mod tests {
         let found = |prefix| of_users(&folder.path().to_string_lossy(), prefix);
         assert_eq!(found("memreport-"), [path("memreport-1000")]);
         assert_eq!(found(""), [path("1000")]);
+    }
+
+    #[test]
+    fn a_socket_may_be_in_either_folder_of_a_process() {
+        let mut command = std::process::Command::new("sleep");
+        let child = command.arg("60").env("XDG_RUNTIME_DIR", "/run/user/none").spawn();
+        let mut child = child.expect("a program of the system");
+        let pid = child.id();
+        let found = sockets_of(pid);
+        child.kill().expect("it runs");
+        child.wait().expect("it runs");
+        let folders = ["run/user/none".to_owned(), format!("tmp/memreport-{}", user())];
+        let places =
+            folders.map(|folder| format!("/proc/{pid}/root/{folder}/memreport-{pid}.sock"));
+        assert_eq!(found, places.map(PathBuf::from));
+        assert_eq!(sockets_of(NOBODY), Vec::<PathBuf>::new());
     }
 
     #[test]
