@@ -146,7 +146,7 @@ fn collect_and_batch(
     while !stop.load(Ordering::Acquire) && options.rounds.is_none_or(|most| rounds < most) {
         let now = Instant::now();
         if now >= next_round {
-            collector.round(spool, metrics, notes.out)?;
+            collector.round(spool, metrics, stop, notes.out)?;
             rounds += 1;
             // A round that took longer than the interval is not made up for.
             next_round = (next_round + options.every).max(Instant::now());

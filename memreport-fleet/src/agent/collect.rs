@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use about_memory::Failure;
@@ -54,12 +55,14 @@ impl<'o> Collector<'o> {
         Collector { options, known: HashMap::new(), held: Vec::new() }
     }
 
-    /// Takes a snapshot of each program whose turn it is. Takes none while the spool or the disk is
-    /// full: what was taken is never dropped.
+    /// Takes a snapshot of each program whose turn it is, until `stop` is set: programs that do not
+    /// answer would delay the last batch. Takes none while the spool or the disk is full: what was
+    /// taken is never dropped.
     pub(super) fn round(
         &mut self,
         spool: &Spool,
         metrics: &Metrics,
+        stop: &AtomicBool,
         notes: &mut dyn Write,
     ) -> Result<(), Failure> {
         self.flush(spool, metrics, notes)?;
@@ -70,6 +73,9 @@ impl<'o> Collector<'o> {
         let identities: Vec<Identity> = programs.iter().map(identity).collect();
         self.known.retain(|known, _| identities.contains(known));
         for (program, identity) in programs.into_iter().zip(identities) {
+            if stop.load(Ordering::Acquire) {
+                return Ok(());
+            }
             if !self.held.is_empty() || spool.is_full() {
                 metrics.skipped_full.add(1);
                 return Ok(());
@@ -227,4 +233,41 @@ impl read::Sink for Nothing {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn no_program_is_asked_after_the_signal_to_stop() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join(format!("memreport-{}.sock", std::process::id()));
+        // It never answers.
+        let _program = UnixListener::bind(socket).expect("a socket");
+        let options = Options {
+            every: Duration::from_millis(1),
+            most_share: 1.0,
+            timeout: Duration::from_millis(50),
+            dump_every: 0,
+            batch: Duration::from_secs(60),
+            spool: folder.path().join("spool"),
+            spool_limit: 1 << 20,
+            metrics: None,
+            resource: Resource::default(),
+            sockets: vec![folder.path().to_owned()],
+            anonymize: false,
+            verbose: false,
+            rounds: None,
+        };
+        let spool = Spool::open(&options.spool, options.spool_limit).expect("it is new");
+        for (is_stopped, failures) in [(true, 0), (false, 1)] {
+            let (metrics, stop) = (Metrics::default(), AtomicBool::new(is_stopped));
+            let mut collector = Collector::new(&options);
+            collector.round(&spool, &metrics, &stop, &mut Vec::new()).expect("a spool");
+            assert_eq!((metrics.programs.get(), metrics.failed.get()), (1, failures));
+        }
+    }
 }
