@@ -119,7 +119,8 @@ fn the_parts_of_an_answer_share_one_budget() {
 #[test]
 fn the_notes_of_a_report_follow_the_list() {
     let folder = tempfile::tempdir().unwrap();
-    let status = Status { pid: std::process::id(), name: "busy".into(), ..Status::default() };
+    let mut status = Status::default();
+    (status.pid, status.name) = (std::process::id(), "busy".into());
     let status = serde_json::to_string(&status).unwrap();
     let report = r#"{"version":1,"hasMozMallocUsableSize":true,"memreport":{"version":1,
         "notes":["3.00 MB were freed during the collection"]},"reports":[]}"#;

@@ -31,6 +31,7 @@ use std::borrow::Cow;
 /// as a URL's, is written `\`, and viewers show it as `/` again. A path without a separator is a
 /// single measurement outside any tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// The process that is measured. Empty for the process that takes the snapshot.
     pub process: String,

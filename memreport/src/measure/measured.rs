@@ -39,6 +39,7 @@ impl Measured {
 
 /// A part of a measured value that is reported under a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Part {
     /// The path below the value's, such as `words` or `words/slots`.
     pub path: String,

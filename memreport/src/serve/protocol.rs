@@ -16,6 +16,7 @@ pub const LONGEST_REQUEST: usize = 4096;
 
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// The command's name, such as `report`.
     pub command: String,
@@ -121,6 +122,7 @@ pub fn parse_header(line: &[u8]) -> Result<Header, String> {
 
 /// The status of a program, available without a collection.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Status {
     /// The version of the protocol.
     pub protocol: u32,
@@ -146,6 +148,7 @@ pub struct Status {
 
 /// A command of a program.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Command {
     /// The name.
     pub name: String,
