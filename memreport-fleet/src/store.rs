@@ -265,7 +265,8 @@ mod tests {
     #[test]
     fn a_file_of_a_local_store_is_private_and_has_the_path_of_the_dataset() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::open(&format!("file://{}", folder.path().display())).expect("it is one");
+        let folder = folder.path().join("store");
+        let store = Store::open(&format!("file://{}", folder.display())).expect("it is one");
         let mut resource = Resource::default();
         resource.set("service.name", "a b/é");
         let path = Partition::new(&resource, 0).path(&REPORTS, "x");
@@ -275,11 +276,11 @@ mod tests {
             let put = store.put(&path, text.as_bytes().to_vec());
             runtime.block_on(put).expect("there is space");
         }
-        let file = std::fs::read(folder.path().join(&path));
+        let file = std::fs::read(folder.join(&path));
         assert_eq!(file.expect("it has this path"), b"two");
         // Reports and stacks of root's programs, among others.
         for part in std::path::Path::new(&path).ancestors() {
-            let metadata = std::fs::metadata(folder.path().join(part)).expect("it is there");
+            let metadata = std::fs::metadata(folder.join(part)).expect("it is there");
             let mode = metadata.permissions().mode() & 0o777;
             assert_eq!(mode & 0o077, 0, "{}: {mode:o}", part.display());
         }
