@@ -1,18 +1,17 @@
 //! Computes the differences of two files, the second minus the first, as reports.
 
+pub(crate) mod changes;
 pub(crate) mod normalise;
 pub mod pair;
 
 use super::amount::Amount;
-use super::filter::Filter;
-use super::numbers::Unit;
-use super::report_tree::Presence;
-use super::report_tree::node;
 use super::report_tree::refusal::{Refusal, ReportFault};
 use hashbrown::HashMap;
 use memreport::snapshot::read::{Entry, Field, Header, Sink};
 use std::borrow::Cow;
 use std::error::Error;
+
+pub use changes::Change;
 
 /// Separates process and path in a key, as in Firefox. A path that contains it is split in the same
 /// way.
@@ -126,110 +125,91 @@ pub fn compare(
     (mut second, second_header): (Side, &Header),
     sink: &mut dyn Sink,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let (a, b) = (&first_header.usable_size, &second_header.usable_size);
-    if a != b || matches!(a, Field::Composite(_)) {
-        return Err(Refusal::Unlike("hasMozMallocUsableSize").into());
-    }
-    if first.has_web_isolated != second.has_web_isolated {
-        first.forget_isolation()?;
-        second.forget_isolation()?;
-    }
-    let mut in_both = vec![false; second.reports.len()];
-    for sum in first.reports {
-        let other = second.by_key.get(&sum.key).map(|&index| {
-            in_both[index] = true;
-            &second.reports[index]
-        });
-        let mut amount = Amount::Number(0.0).minus(&sum.amount);
-        let mut merged = sum.merged;
-        if let Some(other) = other {
-            if !equal_loosely(&sum.kind, &other.kind) {
-                return Err(fault_of(&sum, &ReportFault::OtherKind(other.kind.clone())).into());
-            }
-            if !equal_loosely(&sum.units, &other.units) {
-                return Err(fault_of(&sum, &ReportFault::OtherUnits(other.units.clone())).into());
-            }
-            amount = other.amount.minus(&sum.amount);
-            merged = merged.max(other.merged);
+    check_headers(first_header, second_header)?;
+    unify(&mut first, &mut second)?;
+    for matched in matched(&first, &second)? {
+        if let Some(difference) = matched.difference() {
+            send(&difference, sink)?;
         }
-        let presence = if other.is_some() { Field::Missing } else { Field::Number(1.0) };
-        send(&Sum { amount, merged, ..sum }, &presence, sink)?;
-    }
-    for (sum, _) in second.reports.iter().zip(in_both).filter(|(_, in_both)| !in_both) {
-        send(sum, &Field::Number(2.0), sink)?;
     }
     Ok(())
 }
 
-/// A path whose amount differs.
-#[derive(Clone, Debug)]
-pub struct Change {
-    /// The process, without its number.
-    pub process: String,
-    /// The path as in the file.
-    pub path: String,
-    /// The unit of both amounts.
-    pub unit: Unit,
-    /// The amount in the first file.
-    pub before: Amount,
-    /// The amount in the second file.
-    pub after: Amount,
-    /// The files that contain the path.
-    pub presence: Presence,
+/// Checks that two files are comparable, whatever their reports are.
+fn check_headers(first: &Header, second: &Header) -> Result<(), Refusal> {
+    let (a, b) = (&first.usable_size, &second.usable_size);
+    if a != b || matches!(a, Field::Composite(_)) {
+        return Err(Refusal::Unlike("hasMozMallocUsableSize"));
+    }
+    Ok(())
 }
 
-impl Change {
-    /// Returns the increase.
-    pub fn difference(&self) -> f64 {
-        self.after.number() - self.before.number()
+/// Merges the processes of isolated sites if one of the files has none.
+fn unify(first: &mut Side, second: &mut Side) -> Result<(), ReportFault> {
+    if first.has_web_isolated != second.has_web_isolated {
+        first.forget_isolation()?;
+        second.forget_isolation()?;
+    }
+    Ok(())
+}
+
+/// The reports of a process and path in two files, of which at least one has some.
+#[derive(Clone, Copy)]
+struct Matched<'s> {
+    before: Option<&'s Sum>,
+    after: Option<&'s Sum>,
+}
+
+/// The difference of a process and path, as reports.
+struct Difference<'s> {
+    /// The reports of the earlier file that has some.
+    sum: &'s Sum,
+    amount: Amount,
+    merged: u32,
+    presence: Field<'static>,
+}
+
+impl<'s> Matched<'s> {
+    fn difference(self) -> Option<Difference<'s>> {
+        let Matched { before, after } = self;
+        let sum = before.or(after)?;
+        let (amount, merged, presence) = match (before, after) {
+            (Some(before), Some(after)) => (
+                after.amount.minus(&before.amount),
+                before.merged.max(after.merged),
+                Field::Missing,
+            ),
+            (Some(_), None) => {
+                (Amount::Number(0.0).minus(&sum.amount), sum.merged, Field::Number(1.0))
+            }
+            _ => (sum.amount.clone(), sum.merged, Field::Number(2.0)),
+        };
+        Some(Difference { sum, amount, merged, presence })
     }
 }
 
-/// Returns the differences by path, the largest first.
+/// Returns the reports of both files by process and path: those of the first, then those that only
+/// the second has.
 ///
 /// # Errors
-/// The files contradict each other.
-pub fn changes(
-    first: &Side,
-    second: &Side,
-    filter: &Filter,
-) -> Result<Vec<Change>, Box<dyn Error + Send + Sync>> {
-    let mut changes = Vec::new();
-    let nothing = Amount::Number(0.0);
+/// The kinds or units of a path differ.
+fn matched<'s>(first: &'s Side, second: &'s Side) -> Result<Vec<Matched<'s>>, String> {
+    let mut all = Vec::with_capacity(first.reports.len());
     for before in &first.reports {
         let after = second.by_key.get(&before.key).map(|&index| &second.reports[index]);
-        if let Some(after) = after.filter(|after| !equal_loosely(&after.units, &before.units)) {
-            return Err(fault_of(before, &ReportFault::OtherUnits(after.units.clone())).into());
+        if let Some(after) = after {
+            if !equal_loosely(&before.kind, &after.kind) {
+                return Err(fault_of(before, &ReportFault::OtherKind(after.kind.clone())));
+            }
+            if !equal_loosely(&before.units, &after.units) {
+                return Err(fault_of(before, &ReportFault::OtherUnits(after.units.clone())));
+            }
         }
-        let presence = if after.is_some() { Presence::Both } else { Presence::First };
-        changes.push(change(
-            before,
-            &before.amount,
-            after.map_or(&nothing, |after| &after.amount),
-            presence,
-        ));
+        all.push(Matched { before: Some(before), after });
     }
     let only_second = second.reports.iter().filter(|after| !first.by_key.contains_key(&after.key));
-    changes
-        .extend(only_second.map(|after| change(after, &nothing, &after.amount, Presence::Second)));
-    changes.retain(|change| change.difference() != 0.0 && filter.matches(&change.path));
-    changes.sort_by(|a, b| {
-        let by_size = b.difference().abs().total_cmp(&a.difference().abs());
-        by_size.then_with(|| (&a.process, &a.path).cmp(&(&b.process, &b.path)))
-    });
-    Ok(changes)
-}
-
-fn change(sum: &Sum, before: &Amount, after: &Amount, presence: Presence) -> Change {
-    let (process, path) = sum.key.split_once(BETWEEN).unwrap_or(("", &sum.key));
-    Change {
-        process: process.to_owned(),
-        path: path.to_owned(),
-        unit: node::unit(&sum.units),
-        before: before.clone(),
-        after: after.clone(),
-        presence,
-    }
+    all.extend(only_second.map(|after| Matched { before: None, after: Some(after) }));
+    Ok(all)
 }
 
 fn fault_of(sum: &Sum, fault: &ReportFault) -> String {
@@ -239,18 +219,18 @@ fn fault_of(sum: &Sum, fault: &ReportFault) -> String {
 /// Sends a difference as reports. A sum of several reports becomes one of the whole amount and
 /// others of zero, so that the page counts them.
 fn send(
-    sum: &Sum,
-    presence: &Field<'static>,
+    difference: &Difference<'_>,
     sink: &mut dyn Sink,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    if sum.amount == Amount::Number(0.0) {
+    let Difference { sum, amount, merged, presence } = difference;
+    if *amount == Amount::Number(0.0) {
         return Ok(());
     }
     let mut parts = sum.key.split(BETWEEN);
     let process = parts.next().unwrap_or("");
     let path = parts.collect::<Vec<_>>().join(",");
-    for index in 0..sum.merged {
-        let amount = if index == 0 { field(&sum.amount) } else { Field::Number(0.0) };
+    for index in 0..*merged {
+        let amount = if index == 0 { field(amount) } else { Field::Number(0.0) };
         sink.report(&Entry {
             index: 0,
             process: Field::Text(Cow::Borrowed(process)),

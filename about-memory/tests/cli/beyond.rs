@@ -333,3 +333,20 @@ fn a_table_for_a_pull_request() {
 "##
     );
 }
+
+#[test]
+fn a_table_has_the_memory_that_no_report_names() {
+    let file = |allocated: u32| {
+        format!(
+            r#"{{"process": "", "path": "explicit/a", "kind": 1, "units": 0, "amount": 1024, "description": "."}},
+            {{"process": "", "path": "heap-allocated", "kind": 2, "units": 0, "amount": {allocated}, "description": "."}}"#
+        )
+    };
+    let text = show(&[&file(2048), &file(4096)], &["--markdown", "--process", "Main"]);
+    assert_eq!(
+        text,
+        "| Path | Before | After | Change | |\n|---|--:|--:|--:|--:|\n\
+         | `explicit/heap-unclassified` | 1.00 KB | 3.00 KB | +2.00 KB | +200.00% |\n\
+         | `heap-allocated` | 2.00 KB | 4.00 KB | +2.00 KB | +100.00% |\n"
+    );
+}

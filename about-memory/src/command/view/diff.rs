@@ -51,6 +51,7 @@ impl DiffArgs {
         };
         let pair = open::open_two([before, after], self.input.options())?;
         if self.markdown {
+            let (notes, is_incomplete) = (pair.notes(), pair.is_incomplete());
             let changes = pair.changes(&filter)?;
             markdown::write(
                 &changes,
@@ -58,8 +59,8 @@ impl DiffArgs {
                 self.display.process.as_deref(),
                 &mut context.out,
             )?;
-            present::write_notes(pair.notes(), self.display.notes, context)?;
-            return Ok(exit_code(pair.is_incomplete()));
+            present::write_notes(notes, self.display.notes, context)?;
+            return Ok(exit_code(is_incomplete));
         }
         let Opened { file, notes, is_incomplete } = pair.compare(filter, &settings)?;
         let presented = Presented { files: &[file], settings: &settings, notes };

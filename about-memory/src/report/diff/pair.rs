@@ -1,6 +1,7 @@
 //! Compares two files that have been read.
 
-use super::{Change, Side, changes, compare, normalise};
+use super::changes::changes;
+use super::{Change, Side, compare, normalise};
 use crate::report::filter::Filter;
 use crate::report::notes;
 use crate::report::page::file_builder::{FileBuilder, Opened, writer_name};
@@ -64,22 +65,34 @@ impl Pair {
         self,
         sink: &mut dyn Sink,
     ) -> Result<Compared, Box<dyn Error + Send + Sync>> {
+        let writer = self.writer();
         let Pair { first, second } = self;
-        let same = writer_name(&first.header).filter(|name| {
-            writer_name(&second.header)
-                .is_none_or(|other| normalise::process(name) == normalise::process(&other))
-        });
-        let writer = same.map(|name| normalise::process(&name).into_owned());
         compare((first.reports, &first.header), (second.reports, &second.header), sink)?;
         Ok(Compared { writer, knows_usable_size: first.header.usable_size.is_truthy() })
     }
 
-    /// Computes the differences by path.
+    /// Computes the differences by path, the largest first.
     ///
     /// # Errors
     /// The files cannot be compared.
-    pub fn changes(&self, filter: &Filter) -> Result<Vec<Change>, Box<dyn Error + Send + Sync>> {
-        changes(&self.first.reports, &self.second.reports, filter)
+    pub fn changes(self, filter: &Filter) -> Result<Vec<Change>, Box<dyn Error + Send + Sync>> {
+        let writer = self.writer().unwrap_or_else(|| "Main Process".to_owned());
+        let Pair { first, second } = self;
+        let (first, second) = ((first.reports, &first.header), (second.reports, &second.header));
+        let mut changes = changes(first, second, filter)?;
+        for change in changes.iter_mut().filter(|change| change.process.is_empty()) {
+            change.process.clone_from(&writer);
+        }
+        Ok(changes)
+    }
+
+    /// Returns the name of the process that wrote both files, without its number.
+    fn writer(&self) -> Option<String> {
+        let same = writer_name(&self.first.header).filter(|name| {
+            writer_name(&self.second.header)
+                .is_none_or(|other| normalise::process(name) == normalise::process(&other))
+        });
+        same.map(|name| normalise::process(&name).into_owned())
     }
 }
 

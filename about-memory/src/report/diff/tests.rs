@@ -1,6 +1,7 @@
 //! Tests of differences: processes of isolated sites, and fields of several types.
 
 use super::*;
+use crate::report::filter::Filter;
 
 /// Returns a file's reports: `process|path|amount`, a line each.
 fn side(reports: &str) -> Side {
@@ -63,6 +64,53 @@ main (pid 3)|explicit/a|1";
     let changes = compared(isolated, &grown);
     assert_eq!(changes.len(), 1);
     assert!(changes[0].starts_with("webIsolated=https://b.example"), "{changes:?}");
+}
+
+/// Returns the changes of two files as `process|path|before|after`.
+fn changed(first: &str, second: &str) -> Vec<String> {
+    let header = Header::default();
+    let changes =
+        changes::changes((side(first), &header), (side(second), &header), &Filter::All).unwrap();
+    let line = |change: &Change| {
+        let Change { process, path, before, after, .. } = change;
+        format!("{process}|{path}|{}|{}", before.number(), after.number())
+    };
+    changes.iter().map(line).collect()
+}
+
+#[test]
+fn memory_that_no_report_names_is_one_of_the_changes() {
+    let first = "a|heap-allocated|100\na|explicit/x|60\nb|heap-allocated|9\nb|explicit/y|9";
+    let second = "a|heap-allocated|150\na|explicit/x|65\nb|heap-allocated|9\nb|explicit/y|9";
+    let expected =
+        ["a|heap-allocated|100|150", "a|explicit/heap-unclassified|40|85", "a|explicit/x|60|65"];
+    assert_eq!(changed(first, second), expected);
+    // It is not computed where a file reports it, or has no reports to compute it from.
+    let reported = second.replace("a|explicit/x|65", "a|explicit/heap-unclassified|7");
+    let expected = ["a|explicit/x|60|0", "a|heap-allocated|100|150"];
+    let found = changed(first, &reported);
+    assert_eq!(found[..2], expected);
+    assert_eq!(found[2], "a|explicit/heap-unclassified|0|7");
+    assert_eq!(changed("a|heap-allocated|1", "a|heap-allocated|2"), ["a|heap-allocated|1|2"]);
+}
+
+#[test]
+fn changes_are_of_the_same_comparison_as_the_trees() {
+    let isolated = "webIsolated=https://a.example (pid 1)|explicit/a|5";
+    let together = "web (pid 4)|explicit/a|20";
+    assert_eq!(changed(isolated, together), ["web (pid NNN)|explicit/a|5|20"]);
+
+    let header = Header::default();
+    let unlike = Header { usable_size: Field::Bool(true), ..Header::default() };
+    let refused = changes::changes((side(""), &header), (side(""), &unlike), &Filter::All);
+    assert!(refused.unwrap_err().to_string().contains("hasMozMallocUsableSize"));
+
+    let mut other_kind = side("p|explicit/a|1");
+    other_kind.reports[0].kind = Field::Number(0.0);
+    let first = (side("p|explicit/a|1"), &header);
+    let refused = changes::changes(first, (other_kind, &header), &Filter::All);
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.starts_with("p: explicit/a: its kind is 0"), "{refused}");
 }
 
 #[test]
