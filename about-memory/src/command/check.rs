@@ -10,8 +10,10 @@ use crate::report::filter::Filter;
 use crate::report::tree::Settings;
 use clap::Args;
 use std::fs;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tempfile::NamedTempFile;
 
 /// `about-memory check FILE --budget BUDGET`
 #[derive(Debug, Args)]
@@ -32,8 +34,8 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// Compares a report with a budget. The exit status is 1 if anything is over, else 3 if the
-    /// report is incomplete.
+    /// Compares a report with a budget, or sets the budget. The exit status is 1 if anything is
+    /// over, else 3 if the report is incomplete.
     ///
     /// # Errors
     /// A report or budget cannot be read, or a budget or the answer cannot be written.
@@ -47,15 +49,24 @@ impl CheckArgs {
             })?;
         let opened =
             open::open(&self.file, self.input.options(), Filter::All, &Settings::default())?;
+        let report = self.file.display();
         let verdict = budget.check(&opened.file.report_tree);
+        let verdict = verdict.map_err(|error| format!("{report}: {error}"))?;
         for pattern in &verdict.unused {
             writeln!(context.notes, "note: no path matches the ceiling `{pattern}`")?;
         }
         for note in &opened.notes {
             writeln!(context.notes, "note: {note}")?;
         }
+        if self.bless && opened.is_incomplete {
+            writeln!(
+                context.notes,
+                "note: {name} stays unchanged: memory is missing from this report, so its ceilings would be too low; take a complete report"
+            )?;
+            return Ok(exit_code(true));
+        }
         if self.bless {
-            fs::write(&self.budget, budget::bless(&text, &budget, &verdict)?)
+            replace(&self.budget, &budget::bless(&text, &budget, &verdict)?)
                 .map_err(|error| format!("{name}: {error}"))?;
             let changed = budget.ceilings.len() - verdict.unused.len();
             writeln!(
@@ -71,4 +82,16 @@ impl CheckArgs {
             _ => ExitCode::from(1),
         })
     }
+}
+
+/// Replaces a text file at once, so that it has the old or the new text whenever this ends. Keeps
+/// its permissions, and a link to it.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(fs::metadata(&path)?.permissions())?;
+    file.persist(&path)?;
+    Ok(())
 }

@@ -66,7 +66,21 @@ pub enum BudgetError {
     },
     /// There is no ceiling: such a budget would always hold.
     Empty,
+    /// A path of the report has more segments than the limit.
+    TooDeep {
+        /// The first segments of the path.
+        start: String,
+        /// The limit.
+        limit: usize,
+    },
 }
+
+/// The most segments of a path in a report that is checked: comparing takes the segments of each
+/// path and of all paths above it.
+const MOST_SEGMENTS: usize = 500;
+
+/// The number of segments in the message for a path of too many.
+const SEGMENTS_SHOWN: usize = 6;
 
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,6 +96,12 @@ impl fmt::Display for BudgetError {
             BudgetError::Empty => f.write_str(
                 "no ceilings; write `[ceilings]` and a line like \"explicit/index\" = \"64MB\"",
             ),
+            BudgetError::TooDeep { start, limit } => {
+                write!(
+                    f,
+                    "the path that begins with `{start}` has more than {limit} segments; give it fewer, or check a report without it"
+                )
+            }
         }
     }
 }
@@ -169,7 +189,15 @@ impl Budget {
     }
 
     /// Compares the totals of a report with the ceilings.
-    pub fn check(&self, report_tree: &ReportTree) -> Verdict {
+    ///
+    /// # Errors
+    /// A path has too many segments.
+    pub fn check(&self, report_tree: &ReportTree) -> Result<Verdict, BudgetError> {
+        if let Some(node) = report_tree.first_deeper_than(MOST_SEGMENTS) {
+            let start = report_tree.segments(node)[..SEGMENTS_SHOWN].join("/");
+            let start = start.chars().take(200).collect();
+            return Err(BudgetError::TooDeep { start, limit: MOST_SEGMENTS });
+        }
         let mut verdict =
             Verdict { highest: vec![None; self.ceilings.len()], ..Verdict::default() };
         for node in report_tree.ids() {
@@ -200,7 +228,7 @@ impl Budget {
         let unmatched =
             self.ceilings.iter().zip(&verdict.highest).filter(|(_, highest)| highest.is_none());
         verdict.unused = unmatched.map(|(ceiling, _)| ceiling.pattern.clone()).collect();
-        verdict
+        Ok(verdict)
     }
 
     fn finding(

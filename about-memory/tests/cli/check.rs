@@ -88,6 +88,47 @@ fn blessing_keeps_everything_but_the_ceilings() {
 }
 
 #[test]
+fn an_incomplete_report_sets_no_ceilings() {
+    let folder = folder();
+    let own = r#""memreport": {"version": 1, "missed": [{"reporter": "explicit/cache", "reason": "locked"}]}, "reports": ["#;
+    folder.write("report.json", REPORT.replace("\"reports\": [", own));
+    let budget = "[ceilings]\n'explicit/index' = '64MB'\n";
+    let output = check(&folder, budget, &["--bless"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let note = "note: budget.toml stays unchanged: memory is missing from this report";
+    assert!(text(&output.stderr).contains(note), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(folder.path("budget.toml")).unwrap(), budget);
+}
+
+#[cfg(unix)]
+#[test]
+fn blessing_keeps_the_permissions_of_the_budget_and_a_link_to_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    folder.write("real.toml", "[ceilings]\n'explicit/index' = '64MB'\n");
+    let real = folder.path("real.toml");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink(&real, folder.path("budget.toml")).unwrap();
+    let output = folder.run(&["check", "report.json", "--budget", "budget.toml", "--bless"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(fs::symlink_metadata(folder.path("budget.toml")).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(fs::read_to_string(&real).unwrap().contains("4.00MB"));
+}
+
+#[test]
+fn a_report_with_too_deep_a_path_is_refused_at_once() {
+    let folder = folder();
+    let deep = format!("explicit/index/{}", "a/".repeat(1 << 20));
+    folder.write("report.json", REPORT.replace("explicit/index/", &deep));
+    let output = check(&folder, "[ceilings]\n'**/b' = '1MB'", &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = "about-memory: report.json: the path that begins with `explicit/index/a/a/a/a` \
+                    has more than 500 segments";
+    assert!(text(&output.stderr).starts_with(expected), "{}", text(&output.stderr));
+}
+
+#[test]
 fn what_cannot_be_checked_is_exit_status_2() {
     let folder = folder();
     for (budget, words) in [

@@ -10,6 +10,17 @@ impl ReportTree {
         (0..u32::try_from(self.nodes.len()).unwrap_or(NodeId::LAST)).map(NodeId)
     }
 
+    /// Returns the first node whose path has more segments than `limit`.
+    pub(crate) fn first_deeper_than(&self, limit: usize) -> Option<NodeId> {
+        let mut depths: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        self.ids().find(|&id| {
+            // The parent of a root is no node.
+            let above = depths.get(self.node(id).parent.0 as usize).copied().unwrap_or(0);
+            depths.push(above + 1);
+            above >= limit
+        })
+    }
+
     /// Returns the path of a node as in the file. Merged nodes are still separate here.
     pub(crate) fn segments(&self, node: NodeId) -> Vec<&str> {
         let mut segments = Vec::new();
