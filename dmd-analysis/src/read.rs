@@ -28,6 +28,7 @@ pub use extension::{
 };
 pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 pub use model::{Dump, Frame, FrameId, Invocation, Mode, Symbol};
+pub(crate) use model::{MOST_FRAMES, cut_stacks_note};
 use scan::block_words::FileWords;
 pub(crate) use scan::block_words::InOrder;
 pub use scan::contents::Contents;

@@ -81,6 +81,8 @@ pub struct Recording {
     /// True if its end was written, and nothing is missing. A killed program leaves a recording
     /// without an end.
     pub is_whole: bool,
+    /// The number of sites with stacks whose outermost frames are left out.
+    cut_stacks: usize,
     /// The peak to the event, if every block of the program was recorded.
     exact_peak: Option<peak::ExactPeak>,
     /// All of its bytes.

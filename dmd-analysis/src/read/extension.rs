@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::block::{HolderId, TraceId};
 use super::holder::{FieldPlace, Holder, StaticPlace, StaticWord};
+use super::model::MOST_FRAMES;
 use super::stack_frame::StackFrame;
 
 /// The fields that our tracker adds to a dump.
@@ -81,13 +82,16 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Returns the names from the outermost scope to this one; none for number 0.
+    /// Returns the names from the outermost scope to this one; none for number 0. Those of the
+    /// innermost scopes, if more than a thousand are around each other.
     #[must_use]
     pub fn scope_names(&self, scope: u16) -> Vec<&str> {
         let mut names = Vec::new();
         let mut next = usize::from(scope);
         // A scope has a higher number than the one around it, so the walk ends.
-        while let Some(scope) = next.checked_sub(1).and_then(|at| self.scopes.get(at)) {
+        while names.len() < MOST_FRAMES
+            && let Some(scope) = next.checked_sub(1).and_then(|at| self.scopes.get(at))
+        {
             names.push(scope.name.as_str());
             if usize::from(scope.outer) >= next {
                 break;

@@ -8,7 +8,22 @@ use super::extension::Extension;
 use super::scan::block_words::{BlockWords, InOrder};
 use super::scan::contents::{Contents, ContentsTable};
 
-/// A dump. `docs/formats.md` describes the file format.
+/// The most frames of a stack: trees of stacks are built by recursion, and indented by depth.
+pub(crate) const MOST_FRAMES: usize = 1024;
+
+/// Returns the note about this number of stacks with more than [`MOST_FRAMES`] frames.
+pub(crate) fn cut_stacks_note(count: usize) -> Option<String> {
+    let (stacks, whose) = match count {
+        0 => return None,
+        1 => ("stack has", "its"),
+        _ => ("stacks have", "their"),
+    };
+    Some(format!(
+        "{count} {stacks} more than {MOST_FRAMES} frames; {whose} outermost frames are left out"
+    ))
+}
+
+/// A dump. `docs/guide/src/reference/formats.md` describes the file format.
 #[derive(Debug, Default)]
 pub struct Dump {
     /// The options of DMD.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Mode, ReadError, WrongKind, read, read_slice};
+use super::{MOST_FRAMES, Mode, ReadError, WrongKind, cut_stacks_note, read, read_slice};
 
 const INVOCATION: &str = r#""version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"}"#;
 const TABLES: &str = r##""traceTable":{"A":["B"]},"frameTable":{"B":"#00: main (main.rs:1)"}"##;
@@ -64,6 +64,28 @@ fn the_extension_is_read_whatever_the_order_of_fields() {
     assert_eq!(
         (extension.wrong[0].reporter, extension.wrong[0].alloc),
         (Some(reporter), dump.blocks.at(0).kind.alloc)
+    );
+}
+
+#[test]
+fn of_a_deep_stack_the_innermost_frames_are_read() {
+    let deep = |count: usize| {
+        let outer = r#","B""#.repeat(count);
+        let tables = TABLES.replace(r#"["B"]"#, &format!(r#"["I"{outer}],"Q":["I"{outer}]"#));
+        let tables = tables.replace(r#"{"B":"#, r##"{"I":"#00: inner (main.rs:2)","B":"##);
+        let text = format!(r#"{{{INVOCATION},"blockList":[{{"req":1,"alloc":"A"}}],{tables}}}"#);
+        read_slice(text.as_bytes()).unwrap()
+    };
+    assert_eq!(deep(MOST_FRAMES - 1).notes, [""; 0]);
+    let dump = deep(MOST_FRAMES);
+    let note = "2 stacks have more than 1024 frames; their outermost frames are left out";
+    assert_eq!(dump.notes, [note]);
+    let trace = dump.trace(dump.blocks.at(0).kind.alloc.unwrap());
+    assert_eq!(trace.len(), MOST_FRAMES);
+    assert!(dump.frames[trace[0].index()].text.contains("inner"));
+    assert_eq!(
+        cut_stacks_note(1).unwrap(),
+        "1 stack has more than 1024 frames; its outermost frames are left out"
     );
 }
 

@@ -14,7 +14,7 @@ use super::block::TraceId;
 use super::error::ReadError;
 use super::input::Input;
 use super::keys::Keys;
-use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol};
+use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol, cut_stacks_note};
 use super::scan::kept::{self, Kept};
 use extension::WireExtension;
 use tables::{FrameTableSeed, TraceTableSeed};
@@ -64,6 +64,8 @@ struct State {
     holder_keys: Keys,
     frame_keys: Keys,
     traces: Vec<Option<Box<[FrameId]>>>,
+    /// The number of stacks whose outermost frames are left out.
+    cut_stacks: usize,
     frames: Vec<Option<Box<str>>>,
     symbols: Vec<Option<Box<Symbol>>>,
     seen: Vec<Top>,
@@ -96,6 +98,7 @@ impl State {
         }
         self.resolve_traces();
         self.resolve_frames();
+        self.dump.notes.extend(cut_stacks_note(self.cut_stacks));
         Ok(self.dump)
     }
 

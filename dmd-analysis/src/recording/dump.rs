@@ -7,6 +7,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::{Block, Estimate, Recording, RecordingError, Site, Which};
+use crate::read::cut_stacks_note;
 
 /// The properties of equal blocks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,6 +183,7 @@ impl Recording {
         let scopes: Vec<_> =
             self.scopes.iter().map(|scope| json!([scope.outer, scope.name])).collect();
         let spans = self.spans.iter().map(|link| json!([link.scope, link.trace, link.span]));
+        let notes = self.incomplete().into_iter().chain(cut_stacks_note(self.cut_stacks));
         json!({
             "version": 1,
             "needs": [],
@@ -190,7 +192,7 @@ impl Recording {
             "pid": self.pid,
             "uptimeMs": self.length / 1000,
             "reason": reason,
-            "notes": self.incomplete().into_iter().collect::<Vec<_>>(),
+            "notes": notes.collect::<Vec<_>>(),
             "modules": modules,
             "threads": threads,
             "scopes": scopes,

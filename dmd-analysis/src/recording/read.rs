@@ -10,6 +10,7 @@ use super::packed::Event;
 use super::peak::Follower;
 use super::source::{Counted, FilePart, Source, unpacked};
 use super::{Module, Recording, RecordingError, Scope, ScopeSpan, Site, Thread};
+use crate::read::MOST_FRAMES;
 
 /// Reads a recording that may be gzipped. Its bytes are kept in memory, as they are.
 ///
@@ -118,7 +119,10 @@ impl Reading {
             Some("site") => {
                 let (_, number, thread, stack, scope): (String, u32, u32, Vec<String>, u16) =
                     parse(line)?;
-                let stack = stack.iter().map(|address| hex(address)).collect::<Result<_, _>>()?;
+                self.recording.cut_stacks += usize::from(stack.len() > MOST_FRAMES);
+                // The innermost frames come first.
+                let stack = stack.iter().take(MOST_FRAMES).map(|address| hex(address));
+                let stack = stack.collect::<Result<_, _>>()?;
                 self.recording.sites.insert(number, Site { thread, stack, scope });
             }
             Some("scope") => {

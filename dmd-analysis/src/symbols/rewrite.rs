@@ -6,7 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::address::Address;
 use super::module::Symbols;
-use crate::read::{Dump, Frame, FrameId, Symbol};
+use crate::read::{Dump, Frame, FrameId, MOST_FRAMES, Symbol};
+
+/// The most frames of a symbolicated stack, of which inlined functions are a part.
+const MOST_SYMBOLICATED: usize = 4 * MOST_FRAMES;
 
 /// Replaces the frames of a dump. `symbols` has an entry for each frame.
 pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
@@ -38,7 +41,7 @@ pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
             let start = frame.index().checked_sub(1).map_or(0, |before| ends[before]);
             &ids[start..ends[frame.index()]]
         });
-        *trace = replaced.copied().collect();
+        *trace = replaced.copied().take(MOST_SYMBOLICATED).collect();
     }
     dump.frames = frames;
 }

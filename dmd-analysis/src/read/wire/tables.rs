@@ -6,8 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 
 use super::text::{Key, Text};
 use super::{State, set};
-use crate::read::keys::Keys;
-use crate::read::model::FrameId;
+use crate::read::model::{FrameId, MOST_FRAMES};
 
 pub(super) struct TraceTableSeed<'a>(pub(super) &'a mut State);
 
@@ -29,7 +28,7 @@ impl<'de> Visitor<'de> for TraceTableSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let state = self.0;
         while let Some(key) = map.next_key::<Key<'de>>()? {
-            let frames = map.next_value_seed(FrameListSeed(&mut state.frame_keys))?;
+            let frames = map.next_value_seed(FrameListSeed(&mut *state))?;
             let number = state.trace_keys.number(&key.0);
             set(&mut state.traces, number, frames.into());
         }
@@ -37,7 +36,7 @@ impl<'de> Visitor<'de> for TraceTableSeed<'_> {
     }
 }
 
-struct FrameListSeed<'a>(&'a mut Keys);
+struct FrameListSeed<'a>(&'a mut State);
 
 impl<'de> DeserializeSeed<'de> for FrameListSeed<'_> {
     type Value = Vec<FrameId>;
@@ -55,10 +54,18 @@ impl<'de> Visitor<'de> for FrameListSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let state = self.0;
         let mut frames = Vec::with_capacity(24);
+        let mut is_cut = false;
+        // The innermost frames come first.
         while let Some(key) = list.next_element::<Key<'de>>()? {
-            frames.push(FrameId(self.0.number(&key.0)));
+            if frames.len() < MOST_FRAMES {
+                frames.push(FrameId(state.frame_keys.number(&key.0)));
+            } else {
+                is_cut = true;
+            }
         }
+        state.cut_stacks += usize::from(is_cut);
         Ok(frames)
     }
 }

@@ -30,7 +30,8 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
-/// A key as bytes. Keys are compared and never printed, so they are not checked to be UTF-8.
+/// A key as bytes. Keys are compared, and printed only for notes, so they are not checked to be
+/// UTF-8.
 pub(super) struct Key<'de>(pub(super) Cow<'de, [u8]>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
