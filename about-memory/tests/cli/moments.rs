@@ -165,3 +165,20 @@ fn what_is_not_to_be_had_is_refused_with_the_remedy() {
         assert!(output.stdout.is_empty());
     }
 }
+
+#[test]
+fn a_damaged_recording_is_named_with_the_cause_and_the_remedy() {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    packed.write_all(RECORDING.as_bytes()).unwrap();
+    let mut damaged = packed.finish().unwrap();
+    // The length of the first piece no longer fits its complement.
+    damaged[11] ^= 0xff;
+    let folder = Folder::new().with("shop.gz", damaged);
+    for command in [&["recording", "shop.gz"][..], &["heap", "tree", "shop.gz"]] {
+        let output = folder.run(command);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.starts_with("about-memory: shop.gz: damaged gzip data ("), "{said}");
+        assert!(said.contains("copy it again"), "{said}");
+    }
+}

@@ -29,6 +29,12 @@ impl fmt::Display for RecordingError {
             RecordingError::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 write!(f, "{error}")
             }
+            RecordingError::Io(error) if is_damaged(error) => {
+                write!(
+                    f,
+                    "damaged gzip data ({error}): the recording was changed in transit, copy it again or record it again"
+                )
+            }
             RecordingError::Io(_) => f.write_str("cannot be read"),
             RecordingError::NotARecording => {
                 f.write_str("no recording; `about-memory record` and `dmd::record` write those")
@@ -42,6 +48,11 @@ impl fmt::Display for RecordingError {
             }
         }
     }
+}
+
+/// Returns whether bytes were read that cannot be unpacked.
+fn is_damaged(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)
 }
 
 impl error::Error for RecordingError {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::packed::{Defect, Event, Unpacked};
+use super::packed::{Defect, Event, Unpacked, checked_weight};
 use super::{Cycle, Mark, Point, RecordingError};
 
 /// The first line.
@@ -232,7 +232,7 @@ impl<F: FnMut(u64, Part<'_>) -> Result<(), String>> Reading<F> {
             address: number(3)?,
             requested: number(4)?,
             usable: number(5)?,
-            weight: fields.get(6).and_then(Value::as_f64).unwrap_or(1.0),
+            weight: fields.get(6).map_or(Ok(1.0), |weight| checked_weight(weight.as_f64()))?,
         };
         self.part(number(1)?, Part::Event(event))
     }

@@ -78,7 +78,10 @@ impl Unpacked {
                 let usable = requested.wrapping_add(number(bytes)?);
                 let weight = match head & HAS_MORE {
                     0 => 1.0,
-                    _ => f64::from_le_bytes(take(bytes)?),
+                    _ => {
+                        let weight = f64::from_le_bytes(take(bytes)?);
+                        checked_weight(Some(weight)).map_err(Defect::Wrong)?
+                    }
                 };
                 Event::Allocated { address, site, requested, usable, weight }
             }
@@ -96,6 +99,13 @@ impl Unpacked {
         self.address = address;
         Ok((since, event))
     }
+}
+
+/// Returns the weight of a block: the number of blocks that it represents, itself included.
+pub(super) fn checked_weight(weight: Option<f64>) -> Result<f64, String> {
+    weight
+        .filter(|weight| weight.is_finite() && *weight >= 1.0)
+        .ok_or_else(|| "the weight of a block is no number from 1 on".to_owned())
 }
 
 fn wrong(problem: &str) -> Defect {
@@ -172,6 +182,16 @@ mod tests {
                 (0, Event::Freed { address: 4065, thread: 5, usable: Some(8), site: 7 }),
             ]
         );
+    }
+
+    #[test]
+    fn a_block_represents_itself_at_least() {
+        for weight in [0.5, 0.0, -3.0, f64::NAN, f64::INFINITY] {
+            let mut bytes = vec![HAS_MORE, 2, 1, 8, 0];
+            bytes.extend(weight.to_le_bytes());
+            let read = Unpacked::default().read(&bytes, |_, _| Ok(()));
+            assert_eq!(read, Err(wrong("the weight of a block is no number from 1 on")));
+        }
     }
 
     #[test]

@@ -126,6 +126,21 @@ fn sums_that_no_program_has_are_refused() {
 }
 
 #[test]
+fn of_a_deep_stack_the_innermost_frames_are_read() {
+    let deep: Vec<String> =
+        (0..1025).map(|address| format!("\"{:x}\"", 0x1010 + address)).collect();
+    let text = LINES.replace("\"1010\",\"1020\"", &deep.join(","));
+    let recording = read(text.as_bytes()).unwrap();
+    let stack = &recording.sites[&1].stack;
+    assert_eq!((stack.len(), stack[0]), (1024, 0x1010));
+    let note = "1 stack has more than 1024 frames; its outermost frames are left out";
+    let dump = recording.dump(Which::Allocated).unwrap();
+    for dump in [crate::read::read_slice(&dump).unwrap(), recording.site_dump().unwrap()] {
+        assert!(dump.notes.iter().any(|of| of == note), "{:?}", dump.notes);
+    }
+}
+
+#[test]
 fn damaged_pieces_are_refused() {
     let text = packed();
     let place = text.windows(12).position(|part| part == b"[\"packed\",14").unwrap();
@@ -161,6 +176,15 @@ fn what_is_no_recording_is_refused() {
     assert_eq!(error, "line 2: it has more than 16777216 bytes");
     assert!(is_recording(LINES.as_bytes()) && is_recording(b"{\"recording\":2}\n"));
     assert!(!is_recording(b"") && !is_recording(b"{\"version\":5,\n"));
+}
+
+#[test]
+fn weights_that_no_sample_has_are_refused() {
+    for weight in ["0.5", "0", "-1", "null", "\"2\""] {
+        let text = LINES.replace("112,9.5]", &format!("112,{weight}]"));
+        let error = read(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "line 8: the weight of a block is no number from 1 on", "{weight}");
+    }
 }
 
 #[test]
