@@ -167,7 +167,7 @@ fn write_blocks(
         serde_json::from_str(kinds.get()).map_err(ReadError::Json)?;
     let fields = |kind: &Pairs<&RawValue>| {
         let fields = kind.0.iter().filter(|(name, _)| name != "req");
-        fields.map(|(name, value)| format!(",\"{name}\":{value}")).collect::<String>()
+        fields.map(|(name, value)| format!(",{}:{value}", json!(name))).collect::<String>()
     };
     let kinds: Vec<String> = kinds.iter().map(fields).collect();
     let mut blocks = Scanned::new(count, input);
