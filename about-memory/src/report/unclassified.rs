@@ -146,13 +146,13 @@ impl HeapSums {
 
     /// Returns the unreported bytes of the heap; `None` if the allocator does not count.
     pub(crate) fn unclassified(&self) -> Option<i64> {
-        Some(self.heap_allocated? - self.heap)
+        Some(self.heap_allocated?.saturating_sub(self.heap))
     }
 
     /// Returns their share of `explicit`, in percent.
     pub(crate) fn share(&self) -> Option<f64> {
         let unclassified = self.unclassified()?;
-        let explicit = self.heap + self.non_heap + unclassified;
+        let explicit = self.heap.saturating_add(self.non_heap).saturating_add(unclassified);
         #[expect(clippy::cast_precision_loss, reason = "a share, printed with two digits")]
         let share = unclassified as f64 * 100.0 / explicit.max(1) as f64;
         Some(share)
@@ -173,7 +173,8 @@ impl Sink for HeapSums {
         if entry.path == HEAP_UNCLASSIFIED_OR_MISSED {
             self.is_incomplete = true;
         } else if entry.path.starts_with("explicit/") {
-            if *kind == 1.0 { self.heap += amount } else { self.non_heap += amount }
+            let sum = if *kind == 1.0 { &mut self.heap } else { &mut self.non_heap };
+            *sum = sum.saturating_add(amount);
         } else if entry.path == "heap-allocated" {
             self.heap_allocated = Some(amount);
         }
@@ -240,6 +241,20 @@ mod tests {
         let sums = HeapSums::read(&mut &*file).unwrap();
         assert_eq!((sums.unclassified(), sums.share()), (Some(200), Some(20.0)));
         assert!(!sums.is_incomplete() && sums.notes().is_empty());
+    }
+
+    #[test]
+    fn amounts_of_any_size_are_added_up() {
+        let most = i64::MAX;
+        let file = report(&[
+            ("explicit/a", 1, most),
+            ("explicit/b", 1, most),
+            ("explicit/c", 0, most),
+            ("heap-allocated", 2, -most),
+        ]);
+        let sums = HeapSums::read(&mut &*file).unwrap();
+        assert_eq!(sums.unclassified(), Some(i64::MIN));
+        assert!(sums.share().is_some_and(f64::is_finite));
     }
 
     #[test]

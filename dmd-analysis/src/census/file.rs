@@ -93,8 +93,9 @@ pub fn of_reachable(
     let census = count(dump, chosen, breakdown, options);
     let mut unreachable = Sum::default();
     for (block, _) in blocks().filter(|(_, reached)| !**reached) {
-        unreachable.blocks += block.num;
-        unreachable.bytes += block.usable().saturating_mul(block.num);
+        unreachable.blocks = unreachable.blocks.saturating_add(block.num);
+        let bytes = block.usable().saturating_mul(block.num);
+        unreachable.bytes = unreachable.bytes.saturating_add(bytes);
     }
     Ok(ReachableCensus { census, unreachable })
 }

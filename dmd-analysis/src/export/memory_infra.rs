@@ -32,10 +32,10 @@ pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
         "ph": "M", "name": "process_name", "cat": "__metadata", "pid": pid, "tid": 0, "ts": 0,
         "args": { "name": name },
     })];
-    let mut time = 0;
+    let mut time = 0_u64;
     for (number, heap) in heaps.iter().enumerate() {
         // Times ascend, whenever the processes began.
-        time = heap.process.uptime_ms.max(time + 1);
+        time = heap.process.uptime_ms.max(time.saturating_add(1));
         let sizes = allocators.sizes(heap);
         let dumps = json!({
             "level_of_detail": "detailed",

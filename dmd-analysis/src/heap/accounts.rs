@@ -88,7 +88,7 @@ impl Accounts {
             let text = "of these, at most, in blocks that were freed while the dump was taken";
             lines.push(line(' ', self.replaced.into(), text));
         }
-        let sum = req + slop + i128::from(bytes);
+        let sum = self.listed.usable().saturating_add(bytes.into());
         match self.heap_allocated.map(i128::from) {
             Some(all) => {
                 let rest = if self.is_estimate {
@@ -96,10 +96,10 @@ impl Accounts {
                 } else {
                     "that changed while the dump was taken"
                 };
-                match all - sum {
+                match all.saturating_sub(sum) {
                     0 => {}
                     more @ 1.. => lines.push(line('+', more, rest)),
-                    less => lines.push(line('-', -less, rest)),
+                    less => lines.push(line('-', less.saturating_neg(), rest)),
                 }
                 lines.push(line('=', all, "heap-allocated"));
             }
@@ -196,6 +196,15 @@ mod tests {
         assert!(
             account(500, 0, false).lines().iter().all(|line| !line.text.starts_with("of these"))
         );
+    }
+
+    #[test]
+    fn sums_of_any_size_are_shown() {
+        let untracked = Sum { blocks: 1, bytes: u64::MAX };
+        let outside = Outside { untracked, heap_allocated: Some(0), ..Outside::default() };
+        let listed = Totals { blocks: 1, req: i128::MAX, slop: i128::MAX };
+        let rest = outside.accounts(listed, true).lines().into_iter().find(|line| line.sign == '-');
+        assert_eq!(rest.map(|line| line.bytes), Some(i128::MAX));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Divides resident memory into sums, down to reports. A remainder is a part of its own.
 
-use super::snapshot::ProcessSnapshot;
+use super::snapshot::{ProcessSnapshot, add_up};
 use crate::report::report_tree::shown_name;
 
 /// A whole and its parts.
@@ -38,7 +38,7 @@ fn line(name: impl Into<String>, bytes: i64, source: &'static str) -> Line {
 impl Sum {
     /// Makes a sum. A remainder becomes a part.
     fn new(by: &'static str, whole: Line, mut parts: Vec<Line>) -> Self {
-        let rest = whole.bytes - parts.iter().map(|part| part.bytes).sum::<i64>();
+        let rest = whole.bytes - add_up(parts.iter().map(|part| &part.bytes));
         if rest != 0 {
             parts.push(line(REST, rest, "what is left"));
         }
@@ -172,7 +172,7 @@ fn allocated(snapshot: &ProcessSnapshot, paths: &[&str]) -> Option<Sum> {
         listed.map(|(path, bytes)| line(shown_name(path), *bytes, "reporter")).collect();
     if parts.len() < heap.len() {
         let others = heap.iter().filter(|(path, _)| !paths.contains(&path.as_str()));
-        let sum = others.map(|(_, bytes)| *bytes).sum();
+        let sum = add_up(others.map(|(_, bytes)| bytes));
         parts.push(line("other reported paths", sum, "reporters"));
     }
     parts.push(line("dark matter", dark(snapshot), "by subtraction"));
@@ -181,7 +181,7 @@ fn allocated(snapshot: &ProcessSnapshot, paths: &[&str]) -> Option<Sum> {
 
 /// Returns the allocated bytes that no report names; negative if more is reported than allocated.
 pub(crate) fn dark(snapshot: &ProcessSnapshot) -> i64 {
-    snapshot.figure("heap-allocated").unwrap_or(0) - snapshot.heap().values().sum::<i64>()
+    snapshot.figure("heap-allocated").unwrap_or(0) - add_up(snapshot.heap().values())
 }
 
 fn blocks(snapshot: &ProcessSnapshot) -> Option<Sum> {

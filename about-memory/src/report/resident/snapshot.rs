@@ -12,6 +12,15 @@ const HEAP: f64 = 1.0;
 const BYTES: f64 = 0.0;
 const COUNT: f64 = 1.0;
 
+/// The largest figure, in either direction: some of them can be added up and compared.
+const MOST: i64 = 1 << 58;
+
+/// Adds up any number of figures. Those of a damaged file may add up to any number.
+pub(crate) fn add_up<'a>(figures: impl IntoIterator<Item = &'a i64>) -> i64 {
+    let sum: i128 = figures.into_iter().map(|figure| i128::from(*figure)).sum();
+    i64::try_from(sum.clamp(-i128::from(MOST), i128::from(MOST))).unwrap_or(MOST)
+}
+
 /// The tolerance for the start time of a process, in milliseconds: each file measures it again.
 pub(crate) const START_TOLERANCE_MS: u64 = 2000;
 
@@ -63,7 +72,7 @@ impl ProcessSnapshot {
     /// Returns the sum of all figures at or below a path.
     pub fn below(&self, path: &str) -> i64 {
         let figures = self.figures.iter().filter(|(other, _)| is_below(other, path));
-        figures.map(|(_, bytes)| bytes).sum()
+        add_up(figures.map(|(_, bytes)| bytes))
     }
 
     /// Returns the reported heap memory, by the first two segments of the path.
@@ -84,14 +93,16 @@ impl ProcessSnapshot {
         let own = ["explicit/heap-overhead", "explicit/thread-stacks"];
         let sums = match kind {
             _ if !path.starts_with("explicit/") || own.contains(&top) => {
-                *self.figures.entry(path.to_owned()).or_default() += bytes;
+                let sum = self.figures.entry(path.to_owned()).or_default();
+                *sum = add_up([&*sum, &bytes]);
                 return;
             }
             HEAP => &mut self.heap,
             NON_HEAP => &mut self.mapped,
             _ => return,
         };
-        *sums.entry(top.to_owned()).or_default() += bytes;
+        let sum = sums.entry(top.to_owned()).or_default();
+        *sum = add_up([&*sum, &bytes]);
     }
 }
 
@@ -122,7 +133,7 @@ impl Sink for ProcessSnapshots {
         if units == BYTES {
             snapshot.add(entry.path, kind, amount);
         } else if units == COUNT && entry.path == "threads" {
-            snapshot.threads = amount;
+            snapshot.threads = add_up([&amount]);
         }
         Ok(())
     }

@@ -98,10 +98,12 @@ impl Explained {
             let reports = i128::try_from(place.reporters.len()).unwrap_or(i128::MAX);
             place.totals.usable().saturating_mul(reports - 1)
         };
-        let doubled: i128 = self.places(Class::TwiceReported).iter().map(again).sum();
-        let wrong: i128 = self.wrong.iter().map(WrongPlace::missing).sum();
+        let doubled = self.places(Class::TwiceReported).iter().map(again);
+        let doubled = doubled.fold(0, i128::saturating_add);
+        let wrong = self.wrong.iter().map(WrongPlace::missing).fold(0, i128::saturating_add);
         let untracked = i128::from(self.untracked.bytes) - i128::from(self.reported_untracked);
-        unreported + untracked - doubled + wrong - i128::from(self.unmeasured)
+        let rest = untracked - i128::from(self.unmeasured);
+        unreported.saturating_sub(doubled).saturating_add(wrong).saturating_add(rest)
     }
 }
 

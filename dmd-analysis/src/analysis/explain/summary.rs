@@ -157,7 +157,7 @@ fn totals(explained: &Explained, main: Class, out: &mut dyn Write) -> io::Result
         commas(unreported.usable())
     )?;
     let twice = explained.totals(Class::TwiceReported);
-    let wrong: u64 = explained.wrong.iter().map(|place| place.num).sum();
+    let wrong: i128 = explained.wrong.iter().map(|place| i128::from(place.num)).sum();
     let doubles = match twice.blocks {
         0 => "Nothing is reported twice".to_owned(),
         number => format!(
@@ -168,7 +168,7 @@ fn totals(explained: &Explained, main: Class, out: &mut dyn Write) -> io::Result
     };
     let wrongs = match wrong {
         0 => "no report is wrong".to_owned(),
-        number => format!("{} wrong", count_are(number.into(), "report")),
+        number => format!("{} wrong", count_are(number, "report")),
     };
     writeln!(out, "{doubles}; {wrongs}.")
 }

@@ -32,10 +32,13 @@ pub(super) fn wrong_places(
             });
             places.len() - 1
         });
-        let num = i128::from(report.num);
-        places[at].num = places[at].num.saturating_add(report.num);
-        places[at].claimed += num * i128::from(report.claimed);
-        places[at].usable += num * i128::from(report.usable.unwrap_or(0));
+        let place = &mut places[at];
+        let plus = |sum: i128, bytes: u64| {
+            sum.saturating_add(i128::from(report.num).saturating_mul(bytes.into()))
+        };
+        place.num = place.num.saturating_add(report.num);
+        place.claimed = plus(place.claimed, report.claimed);
+        place.usable = plus(place.usable, report.usable.unwrap_or(0));
     }
     places.sort_by_key(|place| (place.kind, std::cmp::Reverse(place.claimed)));
     places

@@ -161,3 +161,29 @@ fn places_with_one_cause_are_one_row_and_small_ones_are_only_counted() {
 ";
     assert!(text.contains(expected), "{text}");
 }
+
+#[test]
+fn classes_come_in_one_order() {
+    let dump = read_slice(DUMP.as_bytes()).unwrap();
+    for _ in 0..20 {
+        let explained = explain(&dump, &options());
+        let classes: Vec<_> = explained.places.iter().map(|of| of.class).collect();
+        assert!(classes.len() == 3 && classes.is_sorted(), "{classes:?}");
+    }
+}
+
+#[test]
+fn wrong_reports_of_any_size_are_added_up() {
+    let most = u64::MAX;
+    let wrong = format!(r#""claimed":{most},"rep":"S","num":{most}}},"#);
+    let text = DUMP.replace(r#""claimed":24,"rep":"S","num":2},"#, &wrong);
+    let again = text.replace(
+        r#""claimed":64,"rep":"R","num":1,"usable":112"#,
+        &format!(r#""claimed":{most},"rep":"R","num":{most},"usable":{most}"#),
+    );
+    let explained = explain(&read_slice(again.as_bytes()).unwrap(), &options());
+    assert_eq!(explained.wrong[0].claimed, i128::MAX);
+    assert!(explained.heap_unclassified() < 0);
+    let mut out = Vec::new();
+    write_explained(&explained, &options(), &mut out).unwrap();
+}

@@ -131,13 +131,15 @@ impl WholeContents {
             self.groups.push(self.end);
         }
         self.heads.push(head | if words > 0 { HAS_WORDS } else { 0 });
-        self.end += u64::from(head) + words * self.word;
+        // The words of a damaged scan may add up to any number. There are none at such a place.
+        let own = words.saturating_mul(self.word).saturating_add(u64::from(head));
+        self.end = self.end.saturating_add(own);
     }
 
     /// Returns the same table where places are offsets in bytes instead of indices of words.
     pub(crate) fn in_bytes(self) -> Self {
-        let groups = self.groups.into_iter().map(|place| place * WORD).collect();
-        Self { groups, end: self.end * WORD, word: WORD, ..self }
+        let groups = self.groups.into_iter().map(|place| place.saturating_mul(WORD)).collect();
+        Self { groups, end: self.end.saturating_mul(WORD), word: WORD, ..self }
     }
 
     fn of(&self, at: usize, bytes: impl Fn(usize) -> u64) -> Option<Contents> {
@@ -156,10 +158,10 @@ impl WholeContents {
         let first = group * GROUP;
         let mut place = self.groups.get(group).copied().unwrap_or(self.end);
         self.heads[first..].iter().zip(first..).filter_map(move |(head, block)| {
-            place += u64::from(head & !HAS_WORDS);
+            place = place.saturating_add(u64::from(head & !HAS_WORDS));
             let count = if head & HAS_WORDS == 0 { 0 } else { bytes(block) / WORD };
             let own = Contents::new(block, place, count);
-            place += count * self.word;
+            place = place.saturating_add(count.saturating_mul(self.word));
             (count > 0).then_some(own)
         })
     }
@@ -168,6 +170,17 @@ impl WholeContents {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_damaged_scan_may_add_up_to_any_number() {
+        let mut whole = WholeContents::new(100, 8);
+        for words in [u64::MAX / 4, u64::MAX, 1] {
+            whole.push(4, words);
+        }
+        assert_eq!(whole.end, u64::MAX);
+        let table = ContentsTable::Whole(WholeContents { word: 1, ..whole }.in_bytes());
+        assert_eq!(table.iter(|_| u64::MAX).count(), 3);
+    }
 
     #[test]
     fn both_kinds_of_table_have_the_same_contents() {

@@ -47,6 +47,24 @@ fn threads_are_counted_by_a_report_of_that_unit_alone() {
 }
 
 #[test]
+fn figures_of_any_size_are_added_up() {
+    let [first, last] = ["8000000000000000", "-8000000000000000"].map(|amount| {
+        let paths = ["resident 2", "heap-allocated 2", "rss/files/x 2", "rss/files/y 2"]
+            .into_iter()
+            .chain(["explicit/a/x 1", "explicit/a/y 1", "explicit/b 1", "explicit/map 0"])
+            .chain(["heap-committed/overhead 2", "rss/anonymous/x 2", "rss/heap 2"]);
+        let lines: String = paths.map(|path| format!("{path} {amount}\n")).collect();
+        snapshot(1, &lines.repeat(1500))
+    });
+    assert_eq!((first.below("rss/files"), first.heap()["explicit/a"]), (MOST, MOST));
+    // Each is a difference of sums.
+    for pair in [[first.clone(), last.clone()], [last, first]] {
+        let explanation = crate::report::resident::Explanation::new(pair.to_vec());
+        assert!(!explanation.sums.is_empty());
+    }
+}
+
+#[test]
 fn reports_are_added_up_by_kind() {
     let snapshot = snapshot(
         2,
