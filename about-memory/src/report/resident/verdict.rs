@@ -241,8 +241,8 @@ impl Growth<'_> {
         Verdict {
             cause: Cause::Retained,
             sentence: format!(
-                "{live}{}, heap-committed {}, of which {} resident{peak}: the allocator retains what the program gave \
-                 back; {remedy}",
+                "{live}{}, heap-committed {}, of which {} resident{peak}: the allocator retains what the program \
+                 freed; {remedy}",
                 self.span(),
                 signed(committed),
                 signed(bytes),

@@ -94,7 +94,7 @@ fn what_the_allocator_retains_is_told_with_the_peak_and_a_remedy() {
     assert_eq!(
         verdict.sentence,
         "live heap flat at 100.00 MiB in 10 min, heap-committed +300.00 MiB, of which +290.00 MiB resident, after a peak of \
-         400.00 MiB: the allocator retains what the program gave back; `malloc_trim(0)`, or `about-memory minimize`, \
+         400.00 MiB: the allocator retains what the program freed; `malloc_trim(0)`, or `about-memory minimize`, \
          gives whole pages back, and `MALLOC_ARENA_MAX=2` keeps arenas few"
     );
 }
