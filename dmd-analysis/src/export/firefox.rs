@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use crate::analysis::Class;
+use crate::analysis::{Class, Totals};
 use crate::heap::table::Table;
 use crate::heap::{Amounts, Heap, Row};
 use crate::number::saturated;
@@ -35,10 +35,10 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     // The profiler demands a grey category.
     shared.categories.number("Other".to_owned());
     let mut threads = Vec::new();
-    for Track { name, class } in tracks(heap) {
+    for Track { name, class, amount } in tracks(heap) {
         let is_in = |row: &&Row| class.is_none_or(|class| row.kind.class == class);
         let rows = heap.rows.iter().filter(is_in);
-        let samples = samples(heap, rows, &mut shared, name);
+        let samples = samples(heap, rows, amount, &mut shared);
         let mut track = thread(heap.process.name(), heap.process.pid, threads.len());
         track["name"] = name.into();
         track["samples"] = samples;
@@ -93,37 +93,39 @@ struct Track {
     name: &'static str,
     /// The class of the blocks; all if `None`.
     class: Option<Class>,
+    /// Returns the amount of a row that is shown.
+    amount: fn(&Row) -> Totals,
 }
 
 fn tracks(heap: &Heap) -> Vec<Track> {
-    let every = |name| Track { name, class: None };
+    let live = |class: Class, of: Option<Class>| Track {
+        name: class.heading(),
+        class: of,
+        amount: |row| row.live,
+    };
+    let allocated = Track { name: "Allocated", class: None, amount: |row| row.allocated };
     match (heap.only, heap.classes(), heap.amounts) {
-        (Some(class), ..) => vec![every(class.heading())],
-        (None, [], Amounts::Live) => vec![every(Class::Live.heading())],
-        (None, [], Amounts::Allocated) => vec![every(ALLOCATED)],
-        (None, [], Amounts::Both) => vec![every(ALLOCATED), every(Class::Live.heading())],
-        (None, classes, _) => {
-            let track = |class: &Class| Track { name: class.heading(), class: Some(*class) };
-            classes.iter().map(track).collect()
-        }
+        (Some(class), ..) => vec![live(class, None)],
+        (None, [], Amounts::Live) => vec![live(Class::Live, None)],
+        (None, [], Amounts::Allocated) => vec![allocated],
+        (None, [], Amounts::Both) => vec![allocated, live(Class::Live, None)],
+        (None, classes, _) => classes.iter().map(|class| live(*class, Some(*class))).collect(),
     }
 }
-
-const ALLOCATED: &str = "Allocated";
 
 /// Returns samples of bytes, one for each stack and category. Adds their stacks and categories to
 /// the tables.
 fn samples<'h>(
     heap: &Heap,
     rows: impl Iterator<Item = &'h Row>,
+    amount: fn(&Row) -> Totals,
     shared: &mut Shared,
-    name: &str,
 ) -> Value {
     let mut places: Table<Option<u32>> = Table::default();
     let mut weights: Vec<i128> = Vec::new();
     let mut known: FxHashMap<(u32, u32), Option<u32>> = FxHashMap::default();
     for row in rows {
-        let amount = if name == ALLOCATED { row.allocated } else { row.live };
+        let amount = amount(row);
         if amount.usable() == 0 {
             continue;
         }
