@@ -112,8 +112,28 @@ impl History {
         for _ in at {
             layouts.push(self.layout(options)?);
         }
-        let heaps = at.iter().zip(layouts).zip(self.sums(at, amounts)?);
-        Ok(heaps.map(|((at, layout), sums)| layout.heap(self, *at, amounts, sums)).collect())
+        let moments = self.moments(at, amounts)?;
+        let heap = |(mut layout, moment): (Layout, MomentSums)| {
+            layout.set_moment(self, moment);
+            layout.heap
+        };
+        Ok(layouts.into_iter().zip(moments).map(heap).collect())
+    }
+
+    /// Returns the same heaps as [`heaps`](Self::heaps), of which one at a time is in memory.
+    pub(crate) fn heaps_in_turn(
+        &self,
+        at: &[u64],
+        options: &HeapOptions,
+    ) -> Result<HeapsInTurn<'_>, HistoryError> {
+        let layout = self.layout(options)?;
+        let moments = self.moments(at, Amounts::Live)?.into_iter();
+        Ok(HeapsInTurn { history: self, layout, moments })
+    }
+
+    fn moments(&self, at: &[u64], amounts: Amounts) -> Result<Vec<MomentSums>, RecordingError> {
+        let sums = at.iter().zip(self.sums(at, amounts)?);
+        Ok(sums.map(|(at, sums)| MomentSums { at: *at, amounts, sums }).collect())
     }
 
     /// Adds up the blocks of each site and size at each of these moments.
@@ -212,11 +232,34 @@ pub(crate) struct Layout {
     has_time: bool,
 }
 
+/// The sums of the blocks of a moment, in microseconds.
+struct MomentSums {
+    at: u64,
+    amounts: Amounts,
+    sums: SumsBySite,
+}
+
+/// The heaps of several moments. They differ in their rows alone, so that they share the rest.
+pub(crate) struct HeapsInTurn<'h> {
+    history: &'h History,
+    layout: Layout,
+    moments: std::vec::IntoIter<MomentSums>,
+}
+
+impl HeapsInTurn<'_> {
+    /// Returns the heap of the next moment, which replaces the one before.
+    pub(crate) fn advance(&mut self) -> Option<&Heap> {
+        self.layout.set_moment(self.history, self.moments.next()?);
+        Some(&self.layout.heap)
+    }
+}
+
 impl Layout {
-    /// Returns the heap of a moment.
-    fn heap(self, history: &History, at: u64, amounts: Amounts, sums: SumsBySite) -> Heap {
+    /// Sets the heap to a moment.
+    fn set_moment(&mut self, history: &History, moment: MomentSums) {
+        let MomentSums { at, amounts, sums } = moment;
         let rows = self.rows(sums);
-        let mut heap = self.heap;
+        let heap = &mut self.heap;
         heap.rows = rows;
         heap.amounts = amounts;
         heap.process.uptime_ms = at / 1000;
@@ -225,7 +268,6 @@ impl Layout {
             heap.taken = UNIX_EPOCH.checked_add(since + Duration::from_micros(at));
         }
         heap.sort();
-        heap
     }
 
     fn rows(&self, sums: SumsBySite) -> Vec<Row> {

@@ -93,10 +93,15 @@ fn the_heap_of_a_moment_has_the_blocks_that_are_live_then() {
     assert_eq!(heap(history.recording().length), [last]);
     let times = [999, 1000, 2999, 3000, history.recording().length];
     let heaps = history.heaps(&times, &HeapOptions::default()).unwrap();
+    let mut in_turn = history.heaps_in_turn(&times, &HeapOptions::default()).unwrap();
     for (at, of_several) in times.into_iter().zip(&heaps) {
         assert_eq!(heap(at), rows(of_several));
         assert_eq!(of_several.process.uptime_ms, at / 1000);
+        let in_turn = in_turn.advance().unwrap();
+        assert_eq!(rows(in_turn), rows(of_several));
+        assert_eq!(in_turn.process.uptime_ms, at / 1000);
     }
+    assert!(in_turn.advance().is_none());
 }
 
 #[test]
