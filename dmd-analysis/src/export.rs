@@ -37,6 +37,7 @@ mod tests;
 use std::io;
 
 pub use crate::heap::history::History;
+use crate::heap::history::HistoryError;
 pub use crate::heap::{Frames, Heap, HeapOptions, StackKind};
 
 /// Defines [`Format`] from one list: the variant, the word of `--to`, and the viewers.
@@ -143,8 +144,9 @@ pub fn write(format: Format, heaps: &[Heap], out: &mut dyn io::Write) -> io::Res
 ///
 /// # Errors
 ///
-/// Returns an error if writing fails, if there is no recording to write, or if the options keep one
-/// class of blocks: a recording contains no reports.
+/// Returns an error if writing fails, or if there is no recording to write. If the recording cannot
+/// be read, or the options keep one class of blocks, since a recording contains no reports, the
+/// error contains a [`HistoryError`].
 pub fn write_histories(
     format: Format,
     histories: &[History],
@@ -167,8 +169,7 @@ pub fn write_histories(
 ///
 /// # Errors
 ///
-/// Returns an error if writing fails, or if the options keep one class of blocks: a recording
-/// contains no reports.
+/// The same as those of [`write_histories`].
 pub fn write_moment(
     format: Format,
     history: &History,
@@ -181,5 +182,10 @@ pub fn write_moment(
         Format::Pprof | Format::FirefoxProfiler => history.heap_and_allocated(at, options),
         _ => history.heap(at, options),
     };
-    write(format, &[heap.map_err(io::Error::other)?], out)
+    write(format, &[heap.map_err(unreadable)?], out)
+}
+
+/// Marks an error as one of a recording, not of writing: its source is a [`HistoryError`].
+fn unreadable(error: impl Into<HistoryError>) -> io::Error {
+    io::Error::other(error.into())
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::unreadable;
 use crate::analysis::{Class, Totals};
 use crate::heap::history::History;
 use crate::heap::table::Table;
@@ -104,13 +105,13 @@ pub fn write_history(
     options: &HeapOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let layout = history.layout(options).map_err(io::Error::other)?;
+    let layout = history.layout(options).map_err(unreadable)?;
     let heap = &layout.heap;
     let (mut frames, mut places) = (frames(), Table::default());
     let of_kind = |kind: &Kind| place(heap, kind.stack, &mut frames, &mut places);
     let of_site: Vec<usize> = layout.kinds.iter().map(of_kind).collect();
     let lives = Lives::new(history, until, &of_site, places.values().len());
-    let lives = lives.map_err(io::Error::other)?;
+    let lives = lives.map_err(unreadable)?;
     let points = lives.points.into_iter().zip(places.values());
     let file = WireFile {
         dhat_file_version: 2,

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::unreadable;
 use crate::heap::history::History;
 use crate::heap::{Heap, HeapFrame, HeapOptions, StackAmounts};
 use crate::recording::Recording;
@@ -56,8 +57,9 @@ pub fn write_history(
     write_heading(recording.program.as_deref().unwrap_or("(unknown program)"), out)?;
     let moments = moments(recording);
     let times: Vec<u64> = moments.keys().copied().collect();
-    let heaps = history.heaps(&times, options).map_err(io::Error::other)?;
-    for (number, (heap, tree)) in heaps.iter().zip(moments.into_values()).enumerate() {
+    let mut heaps = history.heaps_in_turn(&times, options).map_err(unreadable)?;
+    for (number, tree) in moments.into_values().enumerate() {
+        let Some(heap) = heaps.advance() else { break };
         write_snapshot(heap, number, tree, out)?;
     }
     Ok(())

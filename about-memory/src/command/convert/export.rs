@@ -1,8 +1,8 @@
 //! `about-memory export DUMP --to FORMAT`: writes a dump or a recording as the file of another
 //! viewer.
 
-use crate::command::flags::Output;
 use crate::command::flags::blocks::ReportedArg;
+use crate::command::flags::{Output, refuse_input};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError, DumpSource, time_of};
@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use memreport_analysis::export;
 use memreport_analysis::export::{Format, Frames, Heap, HeapOptions, History, StackKind};
 use memreport_analysis::heap::SampleLabel;
+use memreport_analysis::heap::history::HistoryError;
 use memreport_analysis::recording::Moment;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -132,6 +133,9 @@ impl ExportArgs {
         if format == Format::Pprof && self.output.is_none() && context.terminal.is_some() {
             return Err(DumpError::Binary.into());
         }
+        if let Some(output) = &self.output {
+            refuse_input(output, &self.inputs)?;
+        }
         let mut options = HeapOptions::default();
         options.only = self.only.map(ReportedArg::class);
         options.frames = if self.own_frames { Frames::Own } else { Frames::All };
@@ -152,8 +156,16 @@ impl ExportArgs {
                 subject.write(format, &options, &mut file).and_then(|()| file.keep())
             }
         };
-        written.map_err(Failure::answer)?;
+        written.map_err(|error| failure(error, &self.inputs))?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Returns the failure of an export: to read a recording again, or to write the answer.
+fn failure(error: io::Error, inputs: &[PathBuf]) -> Failure {
+    match error.downcast::<HistoryError>() {
+        Ok(error) => DumpError::History(inputs.to_vec(), error).into(),
+        Err(error) => Failure::answer(error),
     }
 }
 
@@ -216,5 +228,23 @@ impl Subject {
                 export::write_histories(format, histories, options, out)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memreport_analysis::recording::RecordingError;
+
+    #[test]
+    fn reading_and_writing_fail_in_their_own_words() {
+        let inputs: [PathBuf; 2] = ["a.rec".into(), "b.rec".into()];
+        let changed = || io::Error::other(HistoryError::from(RecordingError::Changed));
+        let message = "the recording was changed while it was read; read it again";
+        assert_eq!(failure(changed(), &inputs[..1]).with_causes(), format!("a.rec: {message}"));
+        let of_two = failure(changed(), &inputs).with_causes();
+        assert_eq!(of_two, format!("one of a.rec, b.rec: {message}"));
+        let full = failure(io::ErrorKind::StorageFull.into(), &inputs).with_causes();
+        assert_eq!(full, "the answer cannot be written: no storage space");
     }
 }

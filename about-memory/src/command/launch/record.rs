@@ -10,7 +10,7 @@ use crate::command::flags::{candidates, seconds};
 use crate::command::view::recording::write_places;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::input::dump::{DumpReader, read_recording};
+use crate::input::dump::{DumpError, DumpReader, read_recording};
 use crate::input::live::Target;
 use crate::render::recording::text;
 use clap::Args;
@@ -146,7 +146,7 @@ impl RecordArgs {
 /// whole.
 fn summarize(file: &Path, top: usize, context: &mut Context<'_>) -> Result<bool, Failure> {
     let recording = read_recording(file)?;
-    let unreadable = |error| format!("{}: {error}", file.display());
+    let unreadable = |error| DumpError::Recording(file.to_owned(), error);
     writeln!(context.out, "Recorded into {}", file.display())?;
     text::write(&recording, &recording.sums().map_err(unreadable)?, &mut context.out)?;
     if top > 0 {

@@ -1,8 +1,9 @@
 //! `about-memory recording FILE`: summarises a recording.
 
+use crate::command::flags::refuse_input;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::input::dump::{DumpArgs, DumpReader, read_recording};
+use crate::input::dump::{DumpArgs, DumpError, DumpReader, read_recording};
 use crate::input::folder::working_directory;
 use crate::render::recording::{json, text};
 use clap::{Args, ValueEnum};
@@ -71,6 +72,9 @@ impl RecordingArgs {
     /// # Errors
     /// The recording cannot be read, or the answer or the dump cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if let Some(dump) = &self.dump {
+            refuse_input(dump, [&self.file])?;
+        }
         let recording = read_recording(&self.file)?;
         if matches!(self.which, WhichKey::Freed) && !recording.has_free_stacks {
             return Err(format!(
@@ -79,7 +83,7 @@ impl RecordingArgs {
             )
             .into());
         }
-        let unreadable = |error| format!("{}: {error}", self.file.display());
+        let unreadable = |error| DumpError::Recording(self.file.clone(), error);
         let which = self.which.into();
         let sums = recording.sums().map_err(unreadable)?;
         // The blocks are read once more for it.
@@ -94,7 +98,8 @@ impl RecordingArgs {
             write_places(&dump, which, self.top, &mut self.symbols.reader(), context)?;
         }
         if let Some(path) = &self.dump {
-            memreport::__private::atomically(path, |file| file.write_all(&dump))?;
+            memreport::__private::atomically(path, |file| file.write_all(&dump))
+                .map_err(|error| DumpError::Create(path.clone(), error))?;
             writeln!(context.notes, "note: wrote {}", path.display())?;
         }
         Ok(exit_code(!recording.is_whole))

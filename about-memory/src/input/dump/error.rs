@@ -6,6 +6,7 @@ use std::{error, fmt, io};
 use crate::input::kind::FileKind;
 use memreport_analysis::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
 use memreport_analysis::export::Format;
+use memreport_analysis::heap::history::HistoryError;
 use memreport_analysis::read::ReadError;
 use memreport_analysis::recording::{MomentError, RecordingError};
 use memreport_analysis::retention::TargetNotFound;
@@ -22,6 +23,8 @@ pub enum DumpError {
     OtherKind(PathBuf, FileKind),
     /// A recording could not be read.
     Recording(PathBuf, RecordingError),
+    /// One of these recordings could not be read.
+    History(Vec<PathBuf>, HistoryError),
     /// A recording does not have a moment.
     Moment(PathBuf, MomentError),
     /// A dump has a single moment.
@@ -61,6 +64,12 @@ impl fmt::Display for DumpError {
                 write!(f, "{}: {}", path.display(), kind.describe(path))
             }
             Self::Recording(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::History(paths, error) => {
+                let names: Vec<String> =
+                    paths.iter().map(|path| path.display().to_string()).collect();
+                let one_of = if names.len() > 1 { "one of " } else { "" };
+                write!(f, "{one_of}{}: {error}", names.join(", "))
+            }
             Self::Moment(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoTime(path) => {
                 write!(
@@ -114,6 +123,7 @@ impl error::Error for DumpError {
         match self {
             Self::Read(_, error) => Some(error),
             Self::Recording(_, error) => Some(error),
+            Self::History(_, error) => Some(error),
             Self::Moment(_, error) => Some(error),
             Self::Clamp(_, error) => Some(error),
             Self::Referrers(_, error) => Some(error),

@@ -202,16 +202,17 @@ impl DumpReader {
 /// # Errors
 ///
 /// The file cannot be read or is no recording.
-pub(crate) fn read_recording(path: &Path) -> Result<Recording, String> {
+pub(crate) fn read_recording(path: &Path) -> Result<Recording, DumpError> {
     let is_recording = |path: &Path| FileKind::of(path) == Some(FileKind::Recording);
+    let unreadable = |error| DumpError::Recording(path.to_owned(), error);
     let opened = open_file(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
-            format!("{}: {}", path.display(), missing::describe(path, &is_recording))
+            DumpError::Missing(path.to_owned(), missing::describe(path, &is_recording))
         }
-        _ => format!("{}: cannot read the recording: {error}", path.display()),
+        _ => unreadable(RecordingError::Io(error)),
     })?;
     let Opened { input, file, step: _step } = opened;
-    read_one(input, file).map_err(|error| format!("{}: {error}", path.display()))
+    read_one(input, file).map_err(unreadable)
 }
 
 /// The words for looking up functions.

@@ -1,9 +1,9 @@
-//! A recording in the Firefox Profiler: memory over time, marks, births and ends of blocks.
+//! A recording in the Firefox Profiler: memory over time, marks, allocations and frees of blocks.
 //!
 //! Every thread of the program is a thread of the profile, with the blocks that it allocated and
-//! their ends, on whichever thread those happened. Before them is a thread for the process with the
-//! blocks of all: the profiler pairs a block with its end only within a thread. An end has the
-//! stack of the free if the recording contains it, and otherwise the name of the thread.
+//! their frees, on whichever thread those happened. Before them is a thread for the process with
+//! the blocks of all: the profiler pairs a block with its free only within a thread. A free has its
+//! stack if the recording contains it, and otherwise the name of its thread.
 
 use std::io::{self, Write};
 
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::tables::Tables;
 use super::{meta, thread};
 use crate::axis::thread_text;
+use crate::export::unreadable;
 use crate::heap::history::{History, Layout};
 use crate::heap::{HeapFrame, HeapOptions, Kind};
 use crate::recording::{Block, Cycle, Point, Recording, RecordingError, Which};
@@ -29,8 +30,8 @@ pub fn write(histories: &[History], options: &HeapOptions, out: &mut dyn Write) 
     // Times of the profile count from the beginning of the first recording.
     let started = recordings().map(|recording| recording.started_ms).min().unwrap_or(0);
     for history in histories {
-        let layout = history.layout(options).map_err(io::Error::other)?;
-        profile.add(history, &layout, started).map_err(io::Error::other)?;
+        let layout = history.layout(options).map_err(unreadable)?;
+        profile.add(history, &layout, started).map_err(unreadable)?;
     }
     let names: Vec<&str> = recordings().map(name).collect();
     let Profile { tables, counters, threads } = profile;
@@ -61,12 +62,12 @@ struct WireThread {
     /// `None` if there are none: with an empty table the profiler has no range of time.
     #[serde(rename = "nativeAllocations", skip_serializing_if = "Option::is_none")]
     blocks: Option<WireBlocks>,
-    /// Births with their types; `None` as above, and on the threads of the program.
+    /// Allocations with their types; `None` as above, and on the threads of the program.
     #[serde(rename = "jsAllocations", skip_serializing_if = "Option::is_none")]
     types: Option<WireTypes>,
 }
 
-/// Births of blocks in the table that the profiler has for JavaScript objects, which has types.
+/// Allocations of blocks in the table that the profiler has for JavaScript objects, which has types.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WireTypes {
@@ -84,7 +85,7 @@ struct WireTypes {
     length: usize,
 }
 
-/// Births and ends of blocks, in the order of time.
+/// Allocations and frees of blocks, in the order of time.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WireBlocks {
@@ -96,7 +97,7 @@ struct WireBlocks {
     stack: Vec<Option<u32>>,
     /// The numbers of blocks, which identify them: addresses are reused.
     memory_address: Vec<usize>,
-    /// The thread of the birth or the end.
+    /// The thread of the allocation or the free.
     thread_id: Vec<u32>,
     length: usize,
 }
@@ -121,7 +122,8 @@ impl Profile {
     ) -> Result<(), RecordingError> {
         let recording = history.recording();
         let every = recording.blocks(Which::Allocated)?;
-        let begins = milliseconds(recording.started_ms.saturating_sub(started) * 1000);
+        let begins =
+            milliseconds(recording.started_ms.saturating_sub(started).saturating_mul(1000));
         self.counters.push(counter(recording, begins, self.threads.len()));
         let stacks = self.stacks(history, layout, &every);
         let all = blocks(recording, &every, begins, &stacks, None);
@@ -145,22 +147,22 @@ impl Profile {
         Ok(())
     }
 
-    /// Adds the stacks of all births and ends to the tables.
+    /// Adds the stacks of all allocations and frees to the tables.
     fn stacks(&mut self, history: &History, layout: &Layout, every: &[Block]) -> Stacks {
         let recording = history.recording();
         let stack = |kind: &Kind| self.tables.stack(layout.heap.stack(kind.stack).rev(), OTHER);
         let by_place: Vec<_> = layout.kinds.iter().map(stack).collect();
-        let births = every.iter().map(|block| by_place[history.site(block)]).collect();
+        let allocations = every.iter().map(|block| by_place[history.site(block)]).collect();
         let free = |block| history.free_site(block).and_then(|place| by_place[place]);
         let frees = match recording.has_free_stacks {
             true => every.iter().map(free).collect(),
             false => Vec::new(),
         };
-        let enders: std::collections::BTreeSet<u32> =
+        let threads: std::collections::BTreeSet<u32> =
             every.iter().filter_map(|block| Some(block.freed?.thread)).collect();
-        let mut ends = FxHashMap::default();
-        for ender in enders {
-            let function = format!("(given back by {})", thread_name(recording, ender));
+        let mut freed_by = FxHashMap::default();
+        for thread in threads {
+            let function = format!("(freed by {})", thread_name(recording, thread));
             let frame = HeapFrame {
                 name: function.clone(),
                 function,
@@ -170,9 +172,9 @@ impl Profile {
                 address: None,
                 library: None,
             };
-            ends.insert(ender, self.tables.stack(std::iter::once(&frame), OTHER));
+            freed_by.insert(thread, self.tables.stack(std::iter::once(&frame), OTHER));
         }
-        Stacks { births, frees, ends }
+        Stacks { allocations, frees, freed_by }
     }
 
     fn markers(&mut self, recording: &Recording, begins: f64) -> Value {
@@ -247,12 +249,12 @@ struct Marker {
     data: Value,
 }
 
-/// The birth or the end of a block. Births come before ends of the same moment.
+/// The allocation or the free of a block. Allocations come before frees of the same moment.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     /// In microseconds.
     time: u64,
-    is_end: bool,
+    is_free: bool,
     /// The place of the block in the recording.
     block: usize,
 }
@@ -260,14 +262,14 @@ struct Event {
 /// The numbers of stacks in the profile.
 struct Stacks {
     /// The stack of each block.
-    births: Vec<Option<u32>>,
+    allocations: Vec<Option<u32>>,
     /// The stack of the free of each block; empty if frees have no stacks.
     frees: Vec<Option<u32>>,
     /// The stack of each thread that freed blocks, for frees without a stack.
-    ends: FxHashMap<u32, Option<u32>>,
+    freed_by: FxHashMap<u32, Option<u32>>,
 }
 
-/// Returns births and ends of the blocks that one thread allocated; of all threads, if `None`.
+/// Returns allocations and frees of the blocks that one thread allocated; of all threads, if `None`.
 #[expect(clippy::cast_possible_truncation, reason = "bytes are far below 2^53")]
 fn blocks(
     recording: &Recording,
@@ -276,14 +278,15 @@ fn blocks(
     stacks: &Stacks,
     of_thread: Option<u32>,
 ) -> Option<WireBlocks> {
-    let born_on = |site: u32| recording.sites.get(&site).map_or(UNKNOWN_THREAD, |site| site.thread);
+    let allocated_on =
+        |site: u32| recording.sites.get(&site).map_or(UNKNOWN_THREAD, |site| site.thread);
     let mut events: Vec<Event> = Vec::new();
     for (number, block) in every.iter().enumerate() {
-        if of_thread.is_none_or(|thread| born_on(block.site) == thread) {
-            events.push(Event { time: block.allocated_at, is_end: false, block: number });
+        if of_thread.is_none_or(|thread| allocated_on(block.site) == thread) {
+            events.push(Event { time: block.allocated_at, is_free: false, block: number });
             events.extend(block.freed.map(|freed| {
                 let time = freed.time.max(block.allocated_at);
-                Event { time, is_end: true, block: number }
+                Event { time, is_free: true, block: number }
             }));
         }
     }
@@ -293,23 +296,23 @@ fn blocks(
     events.sort_unstable();
     let mut rows =
         WireBlocks { weight_type: "bytes", length: events.len(), ..WireBlocks::default() };
-    for Event { time, is_end, block: number } in events {
+    for Event { time, is_free, block: number } in events {
         let block = &every[number];
         let bytes = block.bytes() as i64;
-        let ender = block.freed.map_or(UNKNOWN_THREAD, |freed| freed.thread);
+        let freed_on = block.freed.map_or(UNKNOWN_THREAD, |freed| freed.thread);
         rows.time.push(begins + milliseconds(time));
         rows.memory_address.push(number + 1);
-        rows.weight.push(if is_end { -bytes } else { bytes });
-        rows.thread_id.push(if is_end { ender } else { born_on(block.site) });
-        let of_ender = || stacks.ends.get(&ender).copied().flatten();
+        rows.weight.push(if is_free { -bytes } else { bytes });
+        rows.thread_id.push(if is_free { freed_on } else { allocated_on(block.site) });
+        let of_thread = || stacks.freed_by.get(&freed_on).copied().flatten();
         let of_free = || stacks.frees.get(number).copied().flatten();
-        let stack = if is_end { of_free().or_else(of_ender) } else { stacks.births[number] };
+        let stack = if is_free { of_free().or_else(of_thread) } else { stacks.allocations[number] };
         rows.stack.push(stack);
     }
     Some(rows)
 }
 
-/// Returns the births of all blocks, with their types.
+/// Returns the allocations of all blocks, with their types.
 #[expect(clippy::cast_possible_truncation, reason = "bytes are far below 2^53")]
 fn types(
     history: &History,
@@ -333,12 +336,12 @@ fn types(
         weight: in_order().map(|block| block.bytes() as i64).collect(),
         weight_type: "bytes",
         in_nursery: vec![false; every.len()],
-        stack: order.iter().map(|&number| stacks.births[number]).collect(),
+        stack: order.iter().map(|&number| stacks.allocations[number]).collect(),
         length: every.len(),
     }
 }
 
-/// The number of the thread that freed a block whose end was lost, in recordings.
+/// The number of the thread that freed a block whose free was lost, in recordings.
 const UNKNOWN_THREAD: u32 = 0;
 
 /// Returns the counter of the exact sums: changes of the bytes in live blocks, and numbers of
@@ -356,7 +359,7 @@ fn counter(recording: &Recording, begins: f64, main_thread: usize) -> Value {
     let (mut bytes_before, mut operations_before) = (0, 0);
     for (at, bytes, operations) in sums {
         time.push(begins + milliseconds(at));
-        count.push(bytes.cast_signed() - bytes_before);
+        count.push(bytes.cast_signed().saturating_sub(bytes_before));
         number.push(operations.saturating_sub(operations_before));
         (bytes_before, operations_before) = (bytes.cast_signed(), operations);
     }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::decoded::Decoded;
 use crate::export::{Format, HeapOptions, History, StackKind, write_histories, write_moment};
+use crate::heap::history::HistoryError;
 use crate::heap::history::tests::{history, history_with_free_stacks};
 
 fn whole(format: Format, histories: &[History]) -> Vec<u8> {
@@ -38,7 +39,7 @@ fn functions(shared: &Value, stack: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_firefox_profiler_gets_births_and_ends_for_the_process_and_each_thread() {
+fn the_firefox_profiler_gets_allocations_and_frees_for_the_process_and_each_thread() {
     let file = json(&whole(Format::FirefoxProfiler, &[history()]));
     let threads = file["threads"].as_array().unwrap();
     let shown = |key: &str| threads.iter().map(|thread| thread[key].clone()).collect::<Vec<_>>();
@@ -62,11 +63,11 @@ fn the_firefox_profiler_gets_births_and_ends_for_the_process_and_each_thread() {
         "shop::main;shop::load",
         "shop::work;shop::find",
         "shop::work;shop::find",
-        "(given back by worker (2))",
-        "(given back by worker (2))",
+        "(freed by worker (2))",
+        "(freed by worker (2))",
     ];
     assert_eq!(stacks, expected);
-    // A thread has the ends of its blocks, even of those that another thread freed.
+    // A thread has the frees of its blocks, even of those that another thread freed.
     assert_eq!(threads[1]["nativeAllocations"]["weight"], json!([4096, -4096]));
     assert_eq!(threads[2]["nativeAllocations"]["weight"], json!([504, 64, -504]));
 }
@@ -75,10 +76,10 @@ fn the_firefox_profiler_gets_births_and_ends_for_the_process_and_each_thread() {
 fn the_firefox_profiler_gets_the_stacks_of_frees() {
     let file = json(&whole(Format::FirefoxProfiler, &[history_with_free_stacks()]));
     let all = &file["threads"][0]["nativeAllocations"];
-    let ends = all["stack"].as_array().unwrap()[3..].iter();
-    let ends: Vec<_> = ends.map(|stack| functions(&file["shared"], stack).join(";")).collect();
+    let frees = all["stack"].as_array().unwrap()[3..].iter();
+    let frees: Vec<_> = frees.map(|stack| functions(&file["shared"], stack).join(";")).collect();
     // The second free has none.
-    assert_eq!(ends, ["shop::work;shop::find", "(given back by worker (2))"]);
+    assert_eq!(frees, ["shop::work;shop::find", "(freed by worker (2))"]);
 }
 
 #[test]
@@ -153,8 +154,9 @@ fn processes_are_side_by_side_at_their_own_times() {
     let file = json(&whole(Format::FirefoxProfiler, &[later, history()]));
     assert_eq!(file["meta"]["startTime"], 1_700_000_000_000_u64);
     assert_eq!(file["meta"]["product"], "other, shop (heap over time)");
-    let births = |thread: usize| file["threads"][thread]["nativeAllocations"]["time"][0].clone();
-    assert_eq!((births(0), births(2)), (json!(251.0), json!(1.0)));
+    let allocations =
+        |thread: usize| file["threads"][thread]["nativeAllocations"]["time"][0].clone();
+    assert_eq!((allocations(0), allocations(2)), (json!(251.0), json!(1.0)));
     let pids: Vec<_> =
         file["threads"].as_array().unwrap().iter().map(|thread| &thread["pid"]).collect();
     assert_eq!(pids, ["43", "43", "42", "42", "42"]);
@@ -257,8 +259,8 @@ fn scopes_are_labels_or_pseudo_stacks() {
     let mut out = Vec::new();
     write_histories(Format::FirefoxProfiler, &[history()], &options, &mut out).unwrap();
     let file = json(&out);
-    let birth = &file["threads"][2]["nativeAllocations"]["stack"][0];
-    assert_eq!(functions(&file["shared"], birth), ["request", "search"]);
+    let allocation = &file["threads"][2]["nativeAllocations"]["stack"][0];
+    assert_eq!(functions(&file["shared"], allocation), ["request", "search"]);
 }
 
 #[test]
@@ -284,15 +286,62 @@ fn the_firefox_profiler_gets_cycles_as_intervals_with_their_slices() {
 }
 
 #[test]
-fn the_firefox_profiler_gets_births_with_their_types() {
+fn the_firefox_profiler_gets_allocations_with_their_types() {
     let file = json(&whole(Format::FirefoxProfiler, &[history()]));
-    let births = &file["threads"][0]["jsAllocations"];
+    let allocations = &file["threads"][0]["jsAllocations"];
     let blocks = &file["threads"][0]["nativeAllocations"];
-    assert_eq!(births["className"], json!(["(unknown)", "(unknown)", "(unknown)"]));
-    assert_eq!(births["weight"], json!([4096, 504, 64]));
-    assert_eq!(births["length"], 3);
+    assert_eq!(allocations["className"], json!(["(unknown)", "(unknown)", "(unknown)"]));
+    assert_eq!(allocations["weight"], json!([4096, 504, 64]));
+    assert_eq!(allocations["length"], 3);
     for at in 0..3 {
-        assert_eq!(births["stack"][at], blocks["stack"][at]);
+        assert_eq!(allocations["stack"][at], blocks["stack"][at]);
     }
     assert_eq!(file["threads"][1].get("jsAllocations"), None);
+}
+
+#[test]
+fn dhat_has_the_maximum_of_blocks_that_replace_each_other_within_a_microsecond() {
+    let lines = r#"{"recording":1,"program":"p","pid":7,"startedMs":0,"sampleBytes":null}
+["site",1,1,["10"],0]
+["+",1,1,16,100,100]
+["-",0,16,1]
+["+",0,1,32,60,60]
+["-",0,32,1]
+{"end":true,"events":4,"lost":0}
+"#;
+    let history = History::new(crate::recording::read(lines.as_bytes()).unwrap()).unwrap();
+    let place = &json(&whole(Format::Dhat, &[history]))["pps"][0];
+    assert_eq!((&place["mb"], &place["mbk"]), (&json!(100), &json!(1)));
+}
+
+#[test]
+fn a_recording_that_cannot_be_read_again_is_no_failure_to_write() {
+    let lines = r#"{"recording":1,"program":"p","pid":7,"startedMs":0,"sampleBytes":null}
+["+",1,1,16,100,100]
+"#;
+    let path = std::env::temp_dir().join(format!("exported-{}", std::process::id()));
+    std::fs::write(&path, lines).unwrap();
+    let open = || std::fs::File::open(&path).unwrap();
+    let recording = crate::recording::read_with_file(open(), open()).unwrap();
+    let histories = [History::new(recording).unwrap()];
+    std::fs::write(&path, "").unwrap();
+    for format in Format::ALL {
+        let options = HeapOptions::default();
+        let written = write_histories(*format, &histories, &options, &mut Vec::new());
+        let error = written.unwrap_err().downcast::<HistoryError>();
+        assert!(matches!(error, Ok(HistoryError::Recording(_))), "{format:?}: {error:?}");
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_recording_may_be_of_any_time() {
+    let recording = |started: u64| {
+        let lines = format!(
+            "{{\"recording\":1,\"pid\":7,\"startedMs\":{started}}}\n[\"+\",1,1,16,100,100]\n"
+        );
+        History::new(crate::recording::read(lines.as_bytes()).unwrap()).unwrap()
+    };
+    let file = json(&whole(Format::FirefoxProfiler, &[recording(0), recording(u64::MAX)]));
+    assert_eq!(file["threads"].as_array().unwrap().len(), 2);
 }

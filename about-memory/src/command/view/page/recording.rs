@@ -1,7 +1,7 @@
 //! Holds a recording for a page: its sums over time, and its blocks in intervals.
 
 use crate::error::Failure;
-use crate::input::dump::{DumpReader, DumpSource};
+use crate::input::dump::{DumpError, DumpReader, DumpSource};
 use crate::input::kind::FileKind;
 use memreport_analysis::heap::{Frames, HeapOptions};
 use serde_json::{Value, json};
@@ -35,7 +35,8 @@ impl PageRecording {
         };
         let mut options = HeapOptions::default();
         options.frames = Frames::Own;
-        let columns = history.columns(INTERVALS, &options)?;
+        let columns = history.columns(INTERVALS, &options);
+        let columns = columns.map_err(|error| DumpError::History(vec![path.to_owned()], error))?;
         Ok(PageRecording { name, json: columns.to_string().into_bytes() })
     }
 
