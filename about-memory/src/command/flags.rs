@@ -11,5 +11,5 @@ pub(crate) mod parse;
 pub use blocks::BlockArgs;
 pub use display::DisplayArgs;
 pub use global::GlobalArgs;
-pub(crate) use output::Output;
+pub(crate) use output::{Output, refuse_input};
 pub(crate) use parse::{hexadecimal, interval, percent, seconds};

@@ -10,7 +10,7 @@ use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::command::flags::{Output, candidates};
+use crate::command::flags::{Output, candidates, refuse_input};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::glibc_heap::{self, Block, Extent, Heap, Image, Process, read_core, write_scan};
@@ -49,6 +49,9 @@ impl InspectArgs {
     /// The process cannot be stopped or read, the file is no core file, there is no heap of
     /// glibc's, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if let Some(file) = &self.save {
+            refuse_input(file, [&self.process])?;
+        }
         let extent = if self.save.is_some() { Extent::Contents } else { Extent::Sums };
         let name = self
             .process

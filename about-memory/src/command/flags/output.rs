@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use memreport::__private::PrivateFile;
 
@@ -37,6 +37,43 @@ impl Output {
             Target::File(file) => file.keep().map(drop),
             Target::Device(_) => Ok(()),
         }
+    }
+}
+
+/// Refuses an output file that is one of the inputs, which it would replace.
+///
+/// # Errors
+/// The output is an input, perhaps under another name.
+pub(crate) fn refuse_input<'p>(
+    output: &Path,
+    inputs: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<(), String> {
+    match inputs.into_iter().find(|input| is_same_file(output, input)) {
+        Some(input) => Err(format!(
+            "{}: the output would replace the input {}; name another output",
+            output.display(),
+            input.display()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Returns whether two paths are of one regular file.
+fn is_same_file(first: &Path, second: &Path) -> bool {
+    let (Ok(a), Ok(b)) = (fs::metadata(first), fs::metadata(second)) else { return false };
+    if !a.is_file() || !b.is_file() {
+        return false;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (a.dev(), a.ino()) == (b.dev(), b.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        fs::canonicalize(first)
+            .ok()
+            .is_some_and(|first| fs::canonicalize(second).ok() == Some(first))
     }
 }
 

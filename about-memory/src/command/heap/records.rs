@@ -3,7 +3,7 @@
 
 mod args;
 
-use crate::command::flags::Output;
+use crate::command::flags::{Output, refuse_input};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpError, DumpReader};
@@ -18,6 +18,7 @@ use memreport_analysis::read::Dump;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::iter;
 use std::mem::ManuallyDrop;
 use std::path::{Path, is_separator};
 use std::process::ExitCode;
@@ -30,6 +31,9 @@ impl RecordsArgs {
     /// # Errors
     /// A dump cannot be read, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if let Some(output) = &self.output {
+            refuse_input(output, iter::once(&self.input).chain(&self.input2))?;
+        }
         // The process is about to end: do not free a million records one by one.
         let answer = ManuallyDrop::new(Answer::prepare(&self, &mut context.notes)?);
         let written = match &self.output {

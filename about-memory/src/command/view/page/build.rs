@@ -6,7 +6,7 @@ use super::program::Program;
 use super::recording::PageRecording;
 use super::snapshot::{PageSnapshot, difference};
 use super::source::{Measured, Source};
-use crate::command::flags::Output;
+use crate::command::flags::{Output, refuse_input};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::kind::FileKind;
@@ -53,6 +53,7 @@ impl PageBuildArgs {
     /// # Errors
     /// A file cannot be shown, or the page cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        refuse_input(&self.output, &self.contents.files)?;
         let document = self.contents.document(&mut context.notes)?;
         write(&document, &self.output)?;
         Ok(ExitCode::SUCCESS)
