@@ -300,10 +300,13 @@ fn an_answer_that_does_not_fit_is_reported_as_such() {
 #[test]
 fn a_program_without_dmd_is_run_as_a_wrapper_alone() {
     let folder = Folder::new();
-    let table: [(&[&str], i32, &str); 4] = [
+    let table: [(&[&str], i32, &str); 7] = [
         (&["--wrapper", "true"], 0, ""),
         (&["--wrapper", "false"], 1, ""),
         (&["--wrapper", "--fail-above", "50", "true"], 1, "nothing was measured, so nothing"),
+        (&["--wrapper", "--fail-above", "50%", "true"], 1, "nothing was measured, so nothing"),
+        (&["--wrapper", "--fail-above", "nan", "true"], 2, "write it as `0.5%`"),
+        (&["--wrapper", "--fail-above=-1", "true"], 2, "write it as `0.5%`"),
         (&["--wrapper", "no-such-program"], 2, "no-such-program: no such program"),
     ];
     for (args, code, expected) in table {

@@ -11,7 +11,7 @@ mod surroundings;
 use super::error::{RunError, describe_end};
 use super::program;
 use super::tracking::{ProcessArgs, Tracking};
-use crate::command::flags::{DisplayArgs, interval};
+use crate::command::flags::{DisplayArgs, interval, percent};
 use crate::command::view::recording::write_places;
 use crate::command::view::show::ShowArgs;
 use crate::context::Context;
@@ -85,7 +85,7 @@ pub struct RunOptions {
 
     /// Exit with code 1 if a larger share of the heap is unclassified, or anything is reported
     /// twice or wrongly
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub fail_above: Option<f64>,
 
     /// Keep the snapshots and dumps in this folder
