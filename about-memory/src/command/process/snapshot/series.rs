@@ -18,8 +18,8 @@ use crate::input::live::LiveError;
 /// Flags of a series of snapshots.
 #[derive(Debug, Args)]
 pub(crate) struct SeriesArgs {
-    /// Take a snapshot now and then at this interval, until the program ends or --count is reached;
-    /// the time is added to the name of FILE: `heap-20261121-230105-123.json.gz`
+    /// Take a snapshot now, and then one at each interval, until the program ends or --count is
+    /// reached; the time is added to the name of FILE: `heap-20261121-230105-123.json.gz`
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub(crate) every: Option<Duration>,
     /// Stop after N snapshots
@@ -86,7 +86,7 @@ fn take_each(
     {
         let [first, last] = [first, last].map(|report| dmd::dump::beside(report));
         let (first, last) = (first.display(), last.display());
-        writeln!(notes, "what grew: about-memory heap-diff {first} {last}")?;
+        writeln!(notes, "what grew: about-memory heap diff {first} {last}")?;
     }
     Ok(any_incomplete)
 }
