@@ -68,6 +68,46 @@ fn every_command_refuses_what_is_no_dump_in_the_same_words() {
 }
 
 #[test]
+fn flags_that_would_change_nothing_are_refused() {
+    let folder = Folder::new();
+    let whole = dump("dark-matter", r#"{"req":8,"alloc":"A"}"#);
+    let table: [&[&str]; 7] = [
+        &["--explain", "--sort-by", "req"],
+        &["--explain", "--filter", "main"],
+        &["--json", "--ignore-alloc-fns"],
+        &["--by", "type", "--filter", "main"],
+        &["--referrers", "10", "--sort-by", "req"],
+        &["--top", "3"],
+        &["--print-clamp-stats"],
+    ];
+    for more in table {
+        let said =
+            refusal(&folder, whole.as_bytes(), &[&["heap", "records", "d.json"], more].concat());
+        assert!(said.starts_with("error: the "), "{more:?}: {said}");
+    }
+    let output = run(&folder, whole.as_bytes(), &["heap", "records", "d.json", "--filter", "main"]);
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn records_of_a_sample_are_not_those_of_the_heap() {
+    let folder = Folder::new();
+    let own =
+        r#""memreport":{"version":1,"mode":"profile","sampled":{"sampleBytes":1024}},"blockList""#;
+    let text = dump("live", r#"{"req":8,"alloc":"A"}"#);
+    for (content, is_noted) in [(text.replace(r#""blockList""#, own), true), (text, false)] {
+        let output = run(&folder, content.as_bytes(), &["heap", "records", "d.json"]);
+        assert_eq!(output.status.code(), Some(0));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            said.contains("d.json: its blocks are a sample of the heap"),
+            is_noted,
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
     let folder = Folder::new();
     let table: [(&str, &[&str], &str); 9] = [
@@ -176,4 +216,20 @@ fn a_scan_that_ends_too_early_leaves_an_older_output_alone() {
     let output = run(&folder, &whole, &["symbolicate", "d.json", "-o", "out.json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(fs::read_to_string(folder.path("out.json")).unwrap().contains(r#""addr":"1020""#));
+}
+
+#[test]
+fn fields_of_any_name_are_kept_in_the_blocks_of_a_scan() {
+    let folder = Folder::new();
+    let scan = dump("scan", r#"{"req":0,"alloc":"A","a\"b\n":1}"#).replacen(
+        r#""blockList""#,
+        r#""memreport":{"version":1,"needs":["scannedBlocks"],"scannedBlocks":1},"blockList""#,
+        1,
+    );
+    let whole = [scan.as_bytes(), &[0, 0x80, 0x20, 20, 4, 0]].concat();
+    let output = run(&folder, &whole, &["symbolicate", "d.json", "-o", "out.json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let written = fs::read_to_string(folder.path("out.json")).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(written["blockList"][0]["a\"b\n"], 1);
 }

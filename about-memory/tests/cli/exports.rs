@@ -100,3 +100,67 @@ fn details_are_a_tree_and_growth_is_a_list() {
     let growth: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(growth["places"][0]["bytes"], 1_500);
 }
+
+#[test]
+fn amounts_beyond_64_bits_are_the_nearest_number() {
+    let folder = folder();
+    let most = u64::MAX;
+    let huge = DUMP.replace(r#""req":500,"num":10"#, &format!(r#""req":{most},"num":2"#));
+    folder.write("huge.json", huge);
+    assert_eq!(folder.json(&["heap", "tree", "huge.json", "--json"])["bytes"], i64::MAX);
+    let growth = folder.json(&["heap", "diff", "dark.json", "huge.json", "--json"]);
+    assert_eq!(growth["after"]["bytes"], i64::MAX);
+    for format in Format::ALL {
+        let output = folder.run(&["export", "huge.json", "--to", format.name()]);
+        assert_eq!(output.status.code(), Some(0), "{format:?}");
+    }
+    folder.text(&["page", "build", "huge.json", "-o", "page.html"]);
+}
+
+#[test]
+fn dumps_of_any_time_are_one_trace() {
+    let own = format!(r#""memreport":{{"version":1,"uptimeMs":{}}},"blockList""#, u64::MAX);
+    let folder = Folder::new().with("late.json", DUMP.replace(r#""blockList""#, &own));
+    folder.text(&["export", "late.json", "late.json", "--to", "memory-infra"]);
+}
+
+#[test]
+fn an_output_never_replaces_an_input() {
+    let recording = "{\"recording\":1,\"pid\":7,\"startedMs\":0}\n";
+    let folder = folder().with("shop.rec", recording);
+    let table: [&[&str]; 6] = [
+        &["recording", "shop.rec", "--dump", "./shop.rec"],
+        &["export", "live.json", "dark.json", "--to", "massif", "-o", "./dark.json"],
+        &["heap", "records", "live.json", "dark.json", "-o", "./dark.json"],
+        &["page", "build", "live.json", "dark.json", "-o", "./dark.json"],
+        &["symbolicate", "dark.json", "-o", "./dark.json"],
+        &["inspect", "dark.json", "--save", "./dark.json"],
+    ];
+    for args in table {
+        let output = folder.run(args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        let expected = "the output would replace the input ";
+        assert!(said.contains(expected) && said.contains("; name another output"), "{said}");
+    }
+    assert_eq!(fs::read_to_string(folder.path("dark.json")).unwrap(), DUMP);
+    assert_eq!(fs::read_to_string(folder.path("shop.rec")).unwrap(), recording);
+    // A copy is another file.
+    fs::copy(folder.path("dark.json"), folder.path("copy.json")).unwrap();
+    folder.text(&["export", "dark.json", "--to", "folded", "-o", "copy.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_is_an_input_under_any_name() {
+    let folder = folder();
+    std::os::unix::fs::symlink("dark.json", folder.path("link.json")).unwrap();
+    fs::hard_link(folder.path("dark.json"), folder.path("hard.json")).unwrap();
+    for name in ["link.json", "hard.json"] {
+        let output = folder.run(&["export", "dark.json", "--to", "folded", "-o", name]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        let expected =
+            format!("about-memory: {name}: the output would replace the input dark.json;");
+        assert!(said.starts_with(&expected), "{said}");
+    }
+}

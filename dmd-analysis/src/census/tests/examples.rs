@@ -278,3 +278,12 @@ fn censuses_by_different_breakdowns_are_not_compared() {
     let expected = "censuses by different breakdowns cannot be compared: take both by the same";
     assert_eq!(error.to_string(), expected);
 }
+
+#[test]
+fn a_key_spelt_like_the_one_of_untracked_blocks_is_quoted() {
+    let heap = r#"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"live"},
+        "memreport":{"version":1,"untracked":{"blocks":2,"bytes":50},"scopes":[[0,"untracked"]]},
+        "blockList":[{"req":8,"scope":1}],"traceTable":{},"frameTable":{}}"#;
+    let census = json_of(&census_of(heap, &r#"{"by":"scope"}"#.parse().unwrap()));
+    assert_eq!((&census["\"untracked\""], &census["untracked"]), (&count(1, 8), &count(2, 50)));
+}

@@ -214,7 +214,7 @@ mod tests {
                 changes[name].as_array().unwrap().iter().filter_map(Value::as_f64).collect()
             };
             let [made_blocks, freed_blocks] = ["madeBlocks", "freedBlocks"].map(blocks);
-            assert!(made_blocks.contains(&4.5), "{made_blocks:?}");
+            assert!(made_blocks.iter().any(|blocks| blocks.fract() != 0.0), "{made_blocks:?}");
             let ends = columns["ends"].as_array().unwrap();
             assert_eq!(ends.last().unwrap(), history.recording().length);
             for (at, end) in (0_i64..).zip(ends) {
