@@ -23,8 +23,9 @@ pub fn counted(n: i128, noun: &str) -> String {
     format!("{} {noun}{}", commas(n), if n == 1 { "" } else { "s" })
 }
 
-/// Returns the nearest number of 64 bits. JSON's readers take no greater ones, and `json!` panics on
-/// them; sums of a damaged dump may be greater.
+/// Returns the nearest number of 64 bits. JSON's readers take no greater ones, and `json!` panics
+/// on them; sums of a damaged dump may be greater.
+#[must_use]
 pub(crate) fn saturated(n: i128) -> i64 {
     i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX })
 }

@@ -188,8 +188,8 @@ impl<'s> Matched<'s> {
     }
 }
 
-/// Returns the reports of both files by process and path: those of the first, then those that only
-/// the second has.
+/// Returns the reports of both files by process and path: first all paths of the first file, then
+/// the paths that only the second has.
 ///
 /// # Errors
 /// The kinds or units of a path differ.

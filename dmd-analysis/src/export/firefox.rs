@@ -13,10 +13,10 @@ use std::time::UNIX_EPOCH;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
+use crate::analysis::number::saturated;
 use crate::analysis::{Class, Totals};
 use crate::heap::table::Table;
 use crate::heap::{Amounts, Heap, Row};
-use crate::number::saturated;
 use tables::Tables;
 
 /// The version of the profile. Later versions of the profiler upgrade it when they load it.

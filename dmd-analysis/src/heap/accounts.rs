@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
+use crate::analysis::number::saturated;
 use crate::analysis::{Totals, commas};
-use crate::number::saturated;
 use crate::read::Sum;
 
 /// The blocks of a dump beside the other memory of its process.

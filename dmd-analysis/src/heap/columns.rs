@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use self::call_tree::CallTree;
 use super::accounts::AccountLine;
 use super::model::{Heap, Kind, Row};
+use crate::analysis::number::saturated;
 use crate::analysis::{Class, Totals};
-use crate::number::saturated;
 
 /// The numbers that the page groups rows by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::model::{Heap, HeapFrame};
 use super::table::Table;
+use crate::analysis::number::saturated;
 use crate::analysis::{Totals, commas};
-use crate::number::saturated;
 
 /// The difference between two heaps.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -82,8 +82,8 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Returns the names from the outermost scope to this one; none for number 0. Those of the
-    /// innermost scopes, if more than a thousand are around each other.
+    /// Returns the names from the outermost scope to this one; none for number 0. If there
+    /// are more than a thousand, the outermost are left out.
     #[must_use]
     pub fn scope_names(&self, scope: u16) -> Vec<&str> {
         let mut names = Vec::new();

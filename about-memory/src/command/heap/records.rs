@@ -130,7 +130,7 @@ impl Answer {
         }
         if first.extension.as_ref().is_some_and(|ours| ours.sampled.is_some()) {
             let note = format!(
-                "{}: its blocks are a sample of the heap, and so are these figures; `--explain` estimates those of the heap",
+                "{}: its blocks are a sample of the heap, and so are these figures; `--explain` estimates the whole heap",
                 args.input.display()
             );
             print_note(notes, &note);

@@ -67,7 +67,7 @@ struct WireThread {
     types: Option<WireTypes>,
 }
 
-/// Allocations of blocks in the table that the profiler has for JavaScript objects, which has types.
+/// Allocations in the table that the profiler has for JavaScript objects, which has types.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WireTypes {
@@ -269,7 +269,7 @@ struct Stacks {
     freed_by: FxHashMap<u32, Option<u32>>,
 }
 
-/// Returns allocations and frees of the blocks that one thread allocated; of all threads, if `None`.
+/// Returns allocations and frees of the blocks of one thread; of all threads, if `None`.
 #[expect(clippy::cast_possible_truncation, reason = "bytes are far below 2^53")]
 fn blocks(
     recording: &Recording,

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::allocators::{HeapAllocator, rows, with_heaps};
 use crate::analysis::Totals;
+use crate::analysis::number::saturated;
 use crate::heap::table::Table;
 use crate::heap::{Heap, Row};
-use crate::number::saturated;
 
 /// The maps of a trace. A later dump adds to them.
 #[derive(Default)]

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::model::Heap;
 use super::{BrowseOptions, Name, Node};
+use crate::analysis::number::saturated;
 use crate::analysis::{Totals, UNTRACKED, commas, counted, percent};
-use crate::number::saturated;
 
 /// Writes the tree for a terminal. Every level is indented: amounts of one depth add up.
 ///

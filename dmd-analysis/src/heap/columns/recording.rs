@@ -188,7 +188,7 @@ fn whole(sum: f64) -> i64 {
     sum.round() as i64
 }
 
-/// Returns a number of blocks to three decimals, and without any where there are none to save space.
+/// Returns a number of blocks to three decimals, and a whole one without any to save space.
 fn thousandths(blocks: f64) -> Value {
     let rounded = (blocks * 1000.0).round() / 1000.0;
     if rounded.fract() == 0.0 { json!(whole(rounded)) } else { json!(rounded) }
