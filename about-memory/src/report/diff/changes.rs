@@ -2,12 +2,14 @@
 //!
 //! Like the trees of a file, the list has `explicit/heap-unclassified`, which viewers compute.
 
-use super::{BETWEEN, Matched, Side, check_headers, matched, unify};
+use super::{BETWEEN, Matched, Side, check_headers, matched, send, unify};
 use crate::report::amount::Amount;
 use crate::report::filter::Filter;
 use crate::report::numbers::Unit;
+use crate::report::page::file_builder::FileBuilder;
 use crate::report::report_tree::Presence;
 use crate::report::report_tree::node;
+use crate::report::tree::Settings;
 use hashbrown::HashMap;
 use memreport::snapshot::read::{Field, Header};
 use std::error::Error;
@@ -63,14 +65,14 @@ pub(crate) fn changes(
 ) -> Result<Vec<Change>, Box<dyn Error + Send + Sync>> {
     check_headers(first_header, second_header)?;
     unify(&mut first, &mut second)?;
-    let mut changes: Vec<Change> = matched(&first, &second)?
-        .into_iter()
-        .filter_map(|Matched { before, after }| {
-            let either = before.or(after)?;
-            let amounts = [before, after].map(|sum| sum.map(|sum| &sum.amount));
-            Some(Change::new(&either.key, node::unit(&either.units), amounts))
-        })
-        .collect();
+    let all = matched(&first, &second)?;
+    check_trees(&all)?;
+    let change = |Matched { before, after }: Matched<'_>| {
+        let either = before.or(after)?;
+        let amounts = [before, after].map(|sum| sum.map(|sum| &sum.amount));
+        Some(Change::new(&either.key, node::unit(&either.units), amounts))
+    };
+    let mut changes: Vec<Change> = all.into_iter().filter_map(change).collect();
     changes.append(&mut unclassified_changes(&first, &second));
     changes.retain(|change| change.difference() != 0.0 && filter.matches(&change.path));
     changes.sort_by(|a, b| {
@@ -78,6 +80,16 @@ pub(crate) fn changes(
         by_size.then_with(|| (&a.process, &a.path).cmp(&(&b.process, &b.path)))
     });
     Ok(changes)
+}
+
+/// Checks that the differences can be shown as trees, so that both are refused for the same files.
+fn check_trees(all: &[Matched<'_>]) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut trees = FileBuilder::new(Filter::All);
+    for difference in all.iter().filter_map(|matched| matched.difference()) {
+        send(&difference, &mut trees)?;
+    }
+    trees.finish(None, false, &Settings::default())?;
+    Ok(())
 }
 
 /// Returns the changes of `heap-unclassified` in processes of which no file reports it.

@@ -111,6 +111,15 @@ fn changes_are_of_the_same_comparison_as_the_trees() {
     let refused = changes::changes(first, (other_kind, &header), &Filter::All);
     let refused = refused.unwrap_err().to_string();
     assert!(refused.starts_with("p: explicit/a: its kind is 0"), "{refused}");
+
+    // Neither tree nor table has a path without a kind that Firefox knows.
+    let [first, second] = ["p|explicit/a|1", "p|explicit/a|2"].map(|text| {
+        let mut side = side(text);
+        side.reports[0].kind = Field::Number(2.0);
+        side
+    });
+    let refused = changes::changes((first, &header), (second, &header), &Filter::All);
+    assert!(refused.unwrap_err().to_string().starts_with("its kind is 2"));
 }
 
 #[test]
