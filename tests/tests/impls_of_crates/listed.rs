@@ -54,11 +54,11 @@ fn the_version_of_each_crate_is_stated() {
         let is_it = |line: &&str| line.split_once(" = ").is_some_and(|(start, _)| start == name);
         let lines = manifest.lines().chain(workspace.lines()).filter(is_it);
         // The first quoted text, apart from the name of the package.
-        let numbers = lines.filter_map(|line| {
+        let mut numbers = lines.filter_map(|line| {
             let mut quoted = line.split('"').skip(1).step_by(2);
             quoted.find(|text| text.starts_with(|c: char| c.is_ascii_digit()))
         });
-        let version = numbers.last().expect("it has a version");
+        let version = numbers.next_back().expect("it has a version");
         let stated = format!("`{name}` {version}");
         let is_stated = [",", "."].iter().any(|end| document.contains(&format!("{stated}{end} ")));
         assert!(is_stated, "impls.md has to state: {stated}");
