@@ -58,7 +58,7 @@ fn the_version_of_each_crate_is_stated() {
             let mut quoted = line.split('"').skip(1).step_by(2);
             quoted.find(|text| text.starts_with(|c: char| c.is_ascii_digit()))
         });
-        let version = numbers.next_back().expect("it has a version");
+        let version = numbers.next().expect("it has a version");
         let stated = format!("`{name}` {version}");
         let is_stated = [",", "."].iter().any(|end| document.contains(&format!("{stated}{end} ")));
         assert!(is_stated, "impls.md has to state: {stated}");
