@@ -4,6 +4,9 @@
 //! profiles, and the services of cloud machines.
 
 mod cloud;
+mod local;
+
+pub use local::add;
 
 use std::error::Error;
 use std::fmt;
@@ -18,8 +21,6 @@ use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, PutPayload};
-
-use crate::dataset;
 
 /// The time that one attempt to read or write a file may take.
 const ATTEMPT: Duration = Duration::from_secs(60);
@@ -126,7 +127,7 @@ impl Store {
             if !folder.is_absolute() {
                 return Err(no_address());
             }
-            dataset::create_folders(folder).map_err(|error| {
+            local::create_folders(folder).map_err(|error| {
                 let message = format!("{}: {error}", folder.display());
                 StoreError::Folder(io::Error::new(error.kind(), message))
             })?;
@@ -228,7 +229,7 @@ impl Store {
 
 /// Adds a file to a dataset, and waits until it is on disk: the agent removes its own copy then.
 fn write_durably(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
-    dataset::add(path, bytes)?.sync_all()?;
+    add(path, bytes)?.sync_all()?;
     File::open(path.parent().unwrap_or(path))?.sync_all()
 }
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use about_memory::Failure;
 
-use crate::dataset::{self, NewFile};
+use crate::dataset::NewFile;
 use crate::query::{Filter, LocalCopy};
 use crate::schema::{Table, VERSION};
+use crate::store;
 
 /// A dataset whose files can be read.
 pub(super) enum Dataset {
@@ -61,7 +62,7 @@ impl Dataset {
         match self {
             Dataset::Folder(folder) => {
                 for NewFile { path, bytes } in files {
-                    dataset::add(&folder.join(path), bytes)?;
+                    store::add(&folder.join(path), bytes)?;
                 }
                 Ok(())
             }

@@ -12,9 +12,9 @@ use memreport::snapshot::read::{self, Entry, Options, Sink};
 use memreport_analysis::export::{Heap, HeapOptions};
 
 use super::resource_args::ResourceArgs;
-use crate::dataset::{self, Partition};
+use crate::dataset::{Partition, write};
 use crate::gather::{Batch, Snapshot};
-use crate::otlp;
+use crate::{otlp, store};
 
 /// `memreport-fleet export`
 #[derive(Debug, Args)]
@@ -92,7 +92,7 @@ impl ExportArgs {
             let (batch, partition, snapshot) = self.gather(path, &bytes, &input)?;
             for (table, rows) in batch.into_tables() {
                 let file = self.output.join(partition.path(table, &snapshot.id));
-                dataset::add(&file, &rows.parquet()?)?;
+                store::add(&file, &rows.parquet()?)?;
             }
         }
         let count = self.inputs.len();
@@ -203,7 +203,7 @@ impl ExportArgs {
             resource.set_default("service.name", program.rsplit('/').next().unwrap_or(""));
             profiles.add(&heap, &resource, time);
         }
-        dataset::write(&self.output, &profiles.into_bytes())?;
+        write(&self.output, &profiles.into_bytes())?;
         Ok(())
     }
 }

@@ -19,9 +19,9 @@ use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 
 use super::Filter;
-use crate::dataset::{NewFile, add, day_of, folder};
+use crate::dataset::{NewFile, day_of, folder};
 use crate::schema::Table;
-use crate::store::{Store, StoredFile};
+use crate::store::{Store, StoredFile, add};
 
 /// The number of files that are fetched at once.
 const AT_ONCE: usize = 16;

@@ -59,7 +59,7 @@ const FILES: Gate = Gate {
         // The spool, in a private folder.
         "memreport-fleet/src/agent/spool.rs",
         // A private file of a dataset gets its name.
-        "memreport-fleet/src/dataset.rs",
+        "memreport-fleet/src/store/local.rs",
         // The socket gets its name.
         "memreport/src/serve.rs",
         "memreport/src/snapshot/files.rs",
