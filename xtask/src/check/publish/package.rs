@@ -156,6 +156,17 @@ mod tests {
     }
 
     #[test]
+    fn the_packages_require_exactly_their_version_of_each_other() {
+        let manifest = fs::read_to_string(build::root().join("Cargo.toml")).expect("a manifest");
+        let folders = PACKAGES.map(|(_, folder)| format!("path = \"{folder}\""));
+        let is_family = |line: &&str| folders.iter().any(|folder| line.contains(folder));
+        let required: Vec<&str> = manifest.lines().filter(is_family).collect();
+        assert_eq!(required.len(), 5, "nobody depends on memreport-fleet: {required:?}");
+        let exactly = concat!("version = \"=", env!("CARGO_PKG_VERSION"), "\"");
+        assert!(required.iter().all(|line| line.contains(exactly)), "{required:?}");
+    }
+
+    #[test]
     fn the_documents_name_the_version_of_the_packages() {
         let version =
             format!("{}.{}", env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
