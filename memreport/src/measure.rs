@@ -3,6 +3,7 @@
 pub(crate) mod measured;
 pub(crate) mod known_blocks;
 pub(crate) mod lookahead;
+pub(crate) mod held;
 pub(crate) mod ops;
 pub(crate) mod size_of;
 pub(crate) mod this;

@@ -26,7 +26,7 @@ use self::frame_pointers::ChainEnd;
 use self::frames::End;
 use self::last::{LastStack, MAX_FRAMES};
 use self::modules::Moment;
-pub(crate) use self::modules::{AddressRange, own_range};
+pub(crate) use self::modules::{AddressRange, note_loaded, own_range};
 pub(crate) use self::registers::Registers;
 use self::tally::Tally;
 use super::own_code;
@@ -66,18 +66,6 @@ fn of_number(number: u32) -> Unwinder {
         3 => Unwinder::FramePointersOnly,
         4 => Unwinder::Backtrace,
         _ => Unwinder::None,
-    }
-}
-
-/// Stores the modules that stay loaded until the process ends. Call it before `main`, also if
-/// nothing is tracked yet: modules that the program loads itself may be unloaded.
-pub(crate) fn note_modules() {
-    // Elsewhere modules have no unwind information, and reading what they have takes long.
-    if sys::HAS_UNWIND_INFO {
-        modules::record_loaded(match own_code::is_whole_module() {
-            true => Moment::Preloaded,
-            false => Moment::Initialiser,
-        });
     }
 }
 

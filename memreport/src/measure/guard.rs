@@ -8,14 +8,13 @@
     reason = "what a guard lends is put off past the borrow that the compiler sees"
 )]
 
-use alloc::boxed::Box;
 use alloc::rc::Rc;
-use alloc::vec::Vec;
-use core::cell::{Ref, RefCell};
+use core::cell::Ref;
 use core::ops::Deref;
 #[cfg(feature = "std")]
 use std::sync::{MutexGuard, RwLockReadGuard};
 
+use super::held::hold_during;
 use super::ops::Ops;
 use super::size_of::MallocSizeOf;
 
@@ -68,55 +67,6 @@ impl<'a> Ops<'a> {
             let _held = self.holding();
             self.measure_borrowed(&**guard, G::Target::add_size_of_excluding_this);
         });
-    }
-}
-
-/// Runs `work` and then drops the guard: if `work` panics, between the panic and its continuation.
-#[cfg(feature = "std")]
-pub(super) fn hold_during<G, R>(guard: G, work: impl FnOnce(&G) -> R) -> R {
-    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-    let outcome = catch_unwind(AssertUnwindSafe(|| work(&guard)));
-    drop(guard);
-    outcome.unwrap_or_else(|panic| resume_unwind(panic))
-}
-
-/// Runs `work` and then drops the guard. Without std there are no locks that can be poisoned.
-#[cfg(not(feature = "std"))]
-pub(super) fn hold_during<G, R>(guard: G, work: impl FnOnce(&G) -> R) -> R {
-    work(&guard)
-}
-
-/// The guards of deferred values.
-#[derive(Default)]
-pub(super) struct Guards<'a> {
-    held: RefCell<Vec<Box<dyn Droppable + 'a>>>,
-}
-
-/// A value that is only held and dropped.
-trait Droppable {}
-
-impl<T> Droppable for T {}
-
-impl<'a> Guards<'a> {
-    /// Holds a guard until all are released.
-    fn hold(&self, guard: impl Sized + 'a) {
-        self.held.borrow_mut().push(Box::new(guard));
-    }
-
-    /// Drops the guards, the last one first: it may borrow from what an earlier one owns.
-    pub(super) fn release(&self) {
-        // A closure, because a borrow in the loop's head would last for its body.
-        let last = || self.held.borrow_mut().pop();
-        while let Some(guard) = last() {
-            drop(guard);
-        }
-    }
-}
-
-impl Drop for Guards<'_> {
-    fn drop(&mut self) {
-        self.release();
     }
 }
 

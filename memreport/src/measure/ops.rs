@@ -35,7 +35,7 @@ pub(crate) use queue::OwningPointer;
 use queue::Queue;
 use sums::Sums;
 
-use super::guard::{Guards, hold_during};
+use super::held::{Guards, hold_during};
 use super::measured::Measured;
 use super::size_of::{MallocShallowSizeOf, MallocSizeOf};
 use crate::allocator::size_source::SizeSource;

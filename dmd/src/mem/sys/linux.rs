@@ -17,7 +17,6 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use super::errno::keeping_errno;
 use super::modules::{FoundModule, Module, UnwindModule};
 use super::stacks::{StackBounds, ThreadName, UsedStacks};
 use super::system::{MAX_RANGES, Piece, System};
@@ -115,11 +114,9 @@ impl System for Linux {
             libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address), iov_len: size };
         // SAFETY: `getpid` has no precondition.
         let own = unsafe { libc::getpid() };
-        let read = keeping_errno(|| {
-            // SAFETY: the kernel checks the source range, and writes at most `size` bytes to
-            // `words`.
-            unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) }
-        });
+        // SAFETY: the kernel checks the source range, and writes at most `size` bytes to `words`.
+        let read =
+            unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) };
         usize::try_from(read).unwrap_or(0) / size_of::<usize>()
     }
 

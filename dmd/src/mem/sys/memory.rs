@@ -38,7 +38,8 @@ fn map_for(bytes: usize, access: c_int) -> Option<NonNull<u8>> {
     }
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | Current::NO_RESERVE;
     let pages = keeping_errno(|| {
-        // SAFETY: without `MAP_FIXED` the kernel chooses an unused range, so no mapping is replaced.
+        // SAFETY: without `MAP_FIXED` the kernel chooses an unused range, so no mapping is
+        // replaced.
         unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) }
     });
     if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }

@@ -1,4 +1,4 @@
-//! What the table of blocks lacks: blocks from before tracking began, from a pause, or unsampled.
+//! The blocks that the table lacks: from before tracking began, from a pause, or unsampled.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -58,7 +58,7 @@ impl CopiedWords {
         // Not from the page before, which may be unmapped.
         let start = (address & !(PAGE - 1)).max(address.saturating_sub(BELOW * WORD));
         let mut words = [0; COUNT];
-        let length = sys::read_words_checked(start, &mut words);
+        let length = sys::keeping_errno(|| sys::read_words_checked(start, &mut words));
         for (place, word) in self.words.iter().zip(words) {
             place.set(word);
         }
