@@ -99,7 +99,7 @@ fn begin(arguments: *const *const c_char, catches_signals: bool) {
     // The arguments are above all frames of the main thread. Tracking may need this later.
     sys::note_main_stack(sys::above_main_frames(arguments.addr()));
     sys::note_descriptor();
-    walk::note_loaded();
+    walk::note_loaded(own_code::is_whole_module());
     signals::at_fork(thread::renumber_in_child);
     if plan::plan().is_awake() || variable::options().is_some() {
         walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));

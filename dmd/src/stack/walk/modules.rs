@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use super::unwind_info::UnwindInfo;
 use crate::mem::sys::{self, UnwindModule};
-use crate::stack::own_code;
 
 /// A module's unwind information and identity.
 pub(crate) struct ModuleInfo {
@@ -95,13 +94,10 @@ pub(crate) fn record_loaded(moment: Moment) {
 
 /// Stores the modules that stay loaded until the process ends. Call it before `main`, also if
 /// nothing is tracked yet: modules that the program loads itself may be unloaded.
-pub(crate) fn note_loaded() {
+pub(crate) fn note_loaded(is_preloaded: bool) {
     // Elsewhere modules have no unwind information, and reading what they have takes long.
     if sys::HAS_UNWIND_INFO {
-        record_loaded(match own_code::is_whole_module() {
-            true => Moment::Preloaded,
-            false => Moment::Initialiser,
-        });
+        record_loaded(if is_preloaded { Moment::Preloaded } else { Moment::Initialiser });
     }
 }
 
