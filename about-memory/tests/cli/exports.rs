@@ -128,12 +128,11 @@ fn dumps_of_any_time_are_one_trace() {
 fn an_output_never_replaces_an_input() {
     let recording = "{\"recording\":1,\"pid\":7,\"startedMs\":0}\n";
     let folder = folder().with("shop.rec", recording);
-    let table: [&[&str]; 6] = [
+    let table: [&[&str]; 5] = [
         &["recording", "shop.rec", "--dump", "./shop.rec"],
         &["export", "live.json", "dark.json", "--to", "massif", "-o", "./dark.json"],
         &["heap", "records", "live.json", "dark.json", "-o", "./dark.json"],
         &["page", "build", "live.json", "dark.json", "-o", "./dark.json"],
-        &["symbolicate", "dark.json", "-o", "./dark.json"],
         &["inspect", "dark.json", "--save", "./dark.json"],
     ];
     for args in table {
@@ -145,6 +144,8 @@ fn an_output_never_replaces_an_input() {
     }
     assert_eq!(fs::read_to_string(folder.path("dark.json")).unwrap(), DUMP);
     assert_eq!(fs::read_to_string(folder.path("shop.rec")).unwrap(), recording);
+    // The same dump with more names may take its place.
+    assert!(folder.run(&["symbolicate", "dark.json", "-o", "dark.json"]).status.success());
     // A copy is another file.
     fs::copy(folder.path("dark.json"), folder.path("copy.json")).unwrap();
     folder.text(&["export", "dark.json", "--to", "folded", "-o", "copy.json"]);

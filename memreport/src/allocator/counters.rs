@@ -206,8 +206,12 @@ impl PreparedWord {
 }
 
 /// Returns the [`stop`](ThreadSlot::stop) of every thread that has a slot, and of ended ones.
+///
+/// The number of slots is read when the first one is returned. A caller that has a fence before that
+/// misses no thread whose own fence came earlier.
 pub fn thread_stops() -> impl Iterator<Item = &'static AtomicU64> {
-    SLOTS.iter().map(|slot| &slot.stop)
+    let used = core::iter::once_with(|| USED_SLOTS.load(Relaxed));
+    used.flat_map(|used| SLOTS.iter().take(used)).map(|slot| &slot.stop)
 }
 
 /// Adds to a counter that only this thread writes, so no read-modify-write is needed. Readers may

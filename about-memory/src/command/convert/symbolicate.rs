@@ -1,7 +1,7 @@
 //! `about-memory symbolicate DUMP -o OUT`: writes a dump that needs neither the program nor its
 //! symbols.
 
-use crate::command::flags::{Output, refuse_input};
+use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
@@ -33,7 +33,6 @@ impl SymbolicateArgs {
     /// # Errors
     /// The dump cannot be read, or the file cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
-        refuse_input(&self.output, [&self.input])?;
         let create = |error| DumpError::Create(self.output.clone(), error);
         let mut file = Output::create(&self.output).map_err(create)?;
         let mut reader = self.dump.reader();
