@@ -181,7 +181,7 @@ fn from_outside_a_program_is_followed_until_it_ends() {
     };
     grow(&mut child);
     let notes = snapshot(&["--every", "0.05s", "--count", "4", "--keep", "2"]);
-    assert!(notes.contains("what grew: about-memory heap-diff "), "{notes}");
+    assert!(notes.contains("what grew: about-memory heap diff "), "{notes}");
     assert_eq!(files(&series, ".dmd.json.gz").len(), 2);
     assert_eq!(files(&series, ".json.gz").len(), 4);
     let following = std::thread::scope(|scope| {

@@ -207,8 +207,8 @@ impl PreparedWord {
 
 /// Returns the [`stop`](ThreadSlot::stop) of every thread that has a slot, and of ended ones.
 ///
-/// The number of slots is read when the first one is returned. A caller that has a fence before that
-/// misses no thread whose own fence came earlier.
+/// The number of slots is read when the first one is returned. A caller that has a fence before
+/// that misses no thread whose own fence came earlier.
 pub fn thread_stops() -> impl Iterator<Item = &'static AtomicU64> {
     let used = core::iter::once_with(|| USED_SLOTS.load(Relaxed));
     used.flat_map(|used| SLOTS.iter().take(used)).map(|slot| &slot.stop)
