@@ -128,9 +128,13 @@ fn a_value_that_stays_locked_is_named_where_the_number_stands() {
     let file = program.folder.join("heap.json.gz").display().to_string();
     let socket = program.socket.display().to_string();
     let words = ["snapshot", &socket, "--dump", "--timeout", "20", "--output", &file];
-    let (code, _, notes) = program.shown(&words);
-    assert!(is_incomplete(code), "{notes}");
-    assert!(notes.contains("incomplete: missed explicit/contended/first (locked)"), "{notes}");
+    // On a busy machine a reporter that waits may be out of time before its lock is.
+    let is_locked = (0..3).any(|_| {
+        let (code, _, notes) = program.shown(&words);
+        assert!(is_incomplete(code), "{notes}");
+        notes.contains("incomplete: missed explicit/contended/first (locked)")
+    });
+    assert!(is_locked);
 
     let (code, text, notes) = program.shown(&[&file]);
     assert!(text.contains("── heap-unclassified-or-missed") && is_incomplete(code), "{text}");
