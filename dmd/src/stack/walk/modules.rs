@@ -218,8 +218,8 @@ mod tests {
         if let Some(found) = find(code.addr()) {
             assert_ne!(found.identity, Identity::Permanent);
         }
-        let this_test = record_loaded as *const ();
-        let found = find(this_test.addr()).expect("it is loaded");
+        let own_function = record_loaded as *const ();
+        let found = find(own_function.addr()).expect("it is loaded");
         assert_eq!(found.identity, Identity::Permanent);
     }
 

@@ -33,8 +33,8 @@ struct Object {
 
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 
-/// Calls `visit` with the modules that are loaded and have unwind information. It
-/// takes the linker's lock.
+/// Calls `visit` with the modules that are loaded and have unwind information. It takes the
+/// linker's lock.
 pub(super) fn each(mut visit: &mut dyn FnMut(UnwindModule)) {
     unsafe extern "C" fn one(
         info: *mut libc::dl_phdr_info,

@@ -337,18 +337,23 @@ fn the_usable_bytes_follow_from_the_block_that_was_there() {
         let block = ExpectedBlock::new(at(16), 100);
         block.size_from.set(size_from);
         for (classes, expected) in [(&classes, expected), (&header, expected), (&none, None)] {
-            let blocks = ExpectedBlocks {
-                blocks: &[],
-                next: &[],
-                missed: &|_| unreachable!("nothing is looked up"),
-                usable_size: |_, _| unreachable!("nothing is queried"),
-                classes,
-            };
+            let blocks = of_classes(classes);
             let usable = was_there.unwrap_or(0);
             let code = was_there.map_or(0, |usable| u8::try_from(usable / 16 + 1).unwrap());
             let answer = blocks.quick_answer(&block, (code, usable));
             assert_eq!(answer, expected, "{size_from:?} {was_there:?}");
         }
+    }
+}
+
+/// Returns no expected blocks, where only the classes decide.
+fn of_classes(classes: &SizeClasses) -> ExpectedBlocks<'_> {
+    ExpectedBlocks {
+        blocks: &[],
+        next: &[],
+        missed: &|_| unreachable!("nothing is looked up"),
+        usable_size: |_, _| unreachable!("nothing is queried"),
+        classes,
     }
 }
 
@@ -360,13 +365,7 @@ fn the_bytes_of_a_block_that_was_replaced_are_not_those_of_the_next_one() {
     let answers = [(48, true, true), (64, false, true), (128, false, false), (32, false, false)];
     for (usable, by_class, by_header) in answers {
         for (classes, may_have) in [(&classes, by_class), (&SizeClasses::OF_HEADER, by_header)] {
-            let blocks = ExpectedBlocks {
-                blocks: &[],
-                next: &[],
-                missed: &|_| unreachable!("nothing is looked up"),
-                usable_size: |_, _| unreachable!("nothing is queried"),
-                classes,
-            };
+            let blocks = of_classes(classes);
             let expected = may_have.then_some(ExpectedSizes { requested: Some(40), usable });
             assert_eq!(blocks.sizes(&of_40, AtBegin::Usable(usable)), expected, "{usable}");
         }
