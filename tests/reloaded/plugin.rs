@@ -6,6 +6,11 @@
 /// The size of the frame in bytes.
 const SIZE: usize = if cfg!(big) { 4096 - 512 } else { 1024 };
 
+/// A library with it is longer, and has its unwind information elsewhere.
+#[cfg(wide)]
+#[used]
+static WIDE: [u8; 1 << 20] = [1; 1 << 20];
+
 /// Calls `callback` with its argument, below that many frames.
 #[unsafe(no_mangle)]
 pub extern "C" fn call_back(depth: u32, callback: extern "C" fn(usize), argument: usize) {

@@ -26,14 +26,25 @@ fn number(text: &str, before: &str, after: &str) -> u64 {
     word.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no {before}: {text}"))
 }
 
+/// The moment at which the tracker starts.
+#[derive(Clone, Copy)]
+enum Start<'p> {
+    BeforeMain,
+    /// While this library is loaded, which is then unloaded.
+    WhileLoaded(&'p Path),
+}
+
 #[track_caller]
-fn check(unwinder: &str, seed: &str, plugins: &[&Path]) {
-    let output = Command::new(STACKS)
-        .args(["check", "10000", seed])
-        .args(plugins)
-        .env("DMD", format!("--unwinder={unwinder}"))
-        .output()
-        .expect("it starts");
+fn check(unwinder: &str, seed: &str, start: Start<'_>, plugins: &[&Path]) {
+    let options = format!("--unwinder={unwinder}");
+    let mut stacks = Command::new(STACKS);
+    match start {
+        Start::BeforeMain => stacks.env("DMD", options),
+        Start::WhileLoaded(library) => {
+            stacks.env_remove("DMD").args(["late", &options]).arg(library)
+        }
+    };
+    let output = stacks.args(["check", "10000", seed]).args(plugins).output().expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{:?}\n{text}\n{errors}", output.status);
@@ -63,18 +74,21 @@ fn stacks_are_right_through_libraries_that_come_and_go() {
     std::fs::create_dir_all(&folder).expect("a place for files");
     let small = plugin(&folder, "small.so", &[]);
     let big = plugin(&folder, "big.so", &["--cfg=big"]);
-    check("cfi", "1", &[&small, &big]);
+    check("cfi", "1", Start::BeforeMain, &[&small, &big]);
+    // The others lie where it lay before, and its unwind information is nowhere.
+    let wide = plugin(&folder, "wide.so", &["--cfg=wide"]);
+    check("cfi", "3", Start::WhileLoaded(&wide), &[&small, &big]);
     // These two cannot be distinguished.
     let no_id = "-Clink-arg=-Wl,--build-id=none";
     let small = plugin(&folder, "small.so", &[no_id]);
     let big = plugin(&folder, "big.so", &[no_id, "--cfg=big"]);
-    check("frame-pointers", "1", &[&small, &big]);
+    check("frame-pointers", "1", Start::BeforeMain, &[&small, &big]);
     std::fs::remove_dir_all(&folder).expect("its own folder");
 }
 
 #[test]
 fn frame_pointers_give_the_stacks_of_the_reference() {
-    check("frame-pointers", "2", &[]);
+    check("frame-pointers", "2", Start::BeforeMain, &[]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod maps;
 mod json;
 mod churn;
 mod live;
+mod beside;
 mod run;
 
 pub use json::write_text;

@@ -7,6 +7,8 @@
 //! * `json FILE`: parses the file and drops it. Prints two times.
 //! * `maps ROUNDS`: uses JSON, maps and shared nodes. Prints two times.
 //! * `live BLOCKS`: makes that many blocks of 64 bytes. Prints the bytes of memory for each.
+//! * `beside blocks WORK…` and `beside THREADS WORK…`: does the work while blocks of unusual sizes,
+//!   or that many other threads, live.
 //!
 //! The times are in nanoseconds, without preparation: the processor time of the working thread, and
 //! the wall time. Each thread stays on one processor.
@@ -18,13 +20,14 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::beside::Beside;
 use crate::churn::{Heap, PATHS};
 use crate::{json, live, maps, processor};
 
 const LIVE: usize = 200_000;
 
 const USAGE: &str = "churn OPERATIONS THREADS, idle 900 OPERATIONS THREADS, json FILE, maps ROUNDS, \
-                     or live BLOCKS";
+                     live BLOCKS, or one of these behind beside blocks, or beside THREADS";
 
 /// Runs the command line.
 ///
@@ -34,7 +37,11 @@ const USAGE: &str = "churn OPERATIONS THREADS, idle 900 OPERATIONS THREADS, json
 pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let answer = match words[..] {
+    Ok(writeln!(io::stdout(), "{}", answer(&words)?)?)
+}
+
+fn answer(words: &[&str]) -> Result<String, Box<dyn Error + Send + Sync>> {
+    Ok(match *words {
         ["churn", ref amount @ ..] => in_words(churn::<0>(amount)?),
         // 14 instructions in a step, and 37 around all of them.
         ["idle", "900", ref amount @ ..] => in_words(churn::<62>(amount)?),
@@ -42,9 +49,14 @@ pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
         ["json", file] => in_words(parse(&std::fs::read_to_string(file)?)?),
         ["maps", rounds] => in_words(fill_maps(rounds.parse()?)?),
         ["live", blocks] => format!("{:.2}", live::bytes_per_block(blocks.parse()?)?),
+        ["beside", what, ref work @ ..] => {
+            let _kept = Beside::new(what)?;
+            // A thread that begins after all others.
+            let done = thread::scope(|scope| scope.spawn(|| answer(work)).join());
+            done.map_err(|_| "a thread panicked")??
+        }
         _ => return Err(USAGE.into()),
-    };
-    Ok(writeln!(io::stdout(), "{answer}")?)
+    })
 }
 
 /// Processor time and wall time.

@@ -15,6 +15,19 @@ type CallBack = extern "C" fn(u32, extern "C" fn(usize), usize);
 /// The number of loads of each library.
 const TURNS: usize = 20;
 
+/// Starts the tracker while a library is loaded, takes stacks through it, and unloads it.
+pub(crate) fn start_while_loaded(
+    path: &str,
+    options: dmd::Options,
+) -> Result<(), Box<dyn std::error::Error>> {
+    while_loaded(&CString::new(path)?, |call_back| {
+        let started = dmd::start(options);
+        call_back(3, called_back, 0);
+        started
+    })??;
+    Ok(())
+}
+
 /// Calls both in turn, and returns how often one lay at the other's address.
 pub(crate) fn check(
     first: &str,
@@ -42,6 +55,16 @@ extern "C" fn called_back(seed: usize) {
 
 /// Loads the library, calls it, unloads it, and returns its function's address.
 fn call(path: &CStr) -> Result<usize, String> {
+    while_loaded(path, |call_back| {
+        for seed in 0..3 {
+            call_back(3, called_back, seed);
+        }
+        call_back as usize
+    })
+}
+
+/// Loads the library, passes its function to `work`, and unloads it.
+fn while_loaded<T>(path: &CStr, work: impl FnOnce(CallBack) -> T) -> Result<T, String> {
     // SAFETY: a library of ours, whose initialisers do nothing.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     if library.is_null() {
@@ -58,10 +81,8 @@ fn call(path: &CStr) -> Result<usize, String> {
     }
     // SAFETY: the function has this type.
     let call_back = unsafe { std::mem::transmute::<*mut libc::c_void, CallBack>(function) };
-    for seed in 0..3 {
-        call_back(3, called_back, seed);
-    }
+    let result = work(call_back);
     // SAFETY: nothing of it is used any more.
     unsafe { libc::dlclose(library) };
-    Ok(function.addr())
+    Ok(result)
 }

@@ -63,23 +63,39 @@ const COUNTED: [(&str, Option<f64>); 20] = [
     (SERVO, None),
 ];
 
+/// Variants that are counted beside what might make them slower, and the most instructions that
+/// each may add: blocks whose sizes allocators look up, and more threads than a process mostly has.
+const BESIDE: [(&str, &str, &str, f64); 4] = [
+    ("no stacks", "blocks", "blocks of unusual sizes", 120.0),
+    ("jemalloc: no stacks", "blocks", "blocks of unusual sizes", 120.0),
+    ("asleep", "400", "400 threads", 40.0),
+    ("no stacks", "400", "400 threads", 120.0),
+];
+
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
     let mut bases = BTreeMap::new();
     let mut figures = Vec::new();
     for (name, target) in COUNTED {
         let Some(variant) = VARIANTS.iter().find(|variant| variant.name == name) else { continue };
         let base = bases.entry(variant.base()).or_insert_with(|| {
-            let count = Counted::alone(variant, 1).per_operation(programs, 0..OPERATIONS);
+            let count = Counted::alone(variant, Load::of(1)).per_operation(programs, 0..OPERATIONS);
             figures.push(figure(format!("{:?} alone", variant.base()), count.clone()));
             count
         });
-        let with = Counted::of(variant, 1).per_operation(programs, 0..OPERATIONS);
+        let with = Counted::of(variant, Load::of(1)).per_operation(programs, 0..OPERATIONS);
         let added = base.clone().and_then(|base| Ok(with? - base));
         figures.push(figure(format!("{name}, added"), added).at_most(target, ""));
     }
     for variant in VARIANTS.iter().filter(|variant| FULL.contains(&variant.name)) {
-        let added = added(programs, variant, 1, KNOWN..KNOWN + OPERATIONS);
+        let added = added(programs, variant, Load::of(1), KNOWN..KNOWN + OPERATIONS);
         figures.push(figure(format!("{}, added, all stacks known", variant.name), added));
+    }
+    for (name, words, what, target) in BESIDE {
+        let Some(variant) = VARIANTS.iter().find(|variant| variant.name == name) else { continue };
+        let load = Load { threads: 1, beside: Some(words) };
+        let added = added(programs, variant, load, 0..OPERATIONS);
+        let name = format!("{name}, added, beside {what}");
+        figures.push(figure(name, added).at_most(Some(target), ""));
     }
     let of_threads = ["no stacks", FULL[1]];
     for variant in VARIANTS.iter().filter(|variant| of_threads.contains(&variant.name)) {
@@ -93,7 +109,7 @@ pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure
 fn crowded(programs: &Programs, variant: &Variant) -> [Figure; 2] {
     let of_threads = |threads| {
         let known = KNOWN_OF_THREAD * threads;
-        added(programs, variant, threads, known..known + COUNTED_OF_THREAD * threads)
+        added(programs, variant, Load::of(threads), known..known + COUNTED_OF_THREAD * threads)
     };
     let two = of_threads(2);
     [8, 64].map(|threads| {
@@ -107,11 +123,11 @@ fn crowded(programs: &Programs, variant: &Variant) -> [Figure; 2] {
 fn added(
     programs: &Programs,
     variant: &Variant,
-    threads: u32,
+    load: Load,
     operations: Range<u32>,
 ) -> Result<f64, String> {
-    let with = Counted::of(variant, threads).per_operation(programs, operations.clone())?;
-    Ok(with - Counted::alone(variant, threads).per_operation(programs, operations)?)
+    let with = Counted::of(variant, load).per_operation(programs, operations.clone())?;
+    Ok(with - Counted::alone(variant, load).per_operation(programs, operations)?)
 }
 
 fn figure(name: String, count: Result<f64, String>) -> Figure {
@@ -121,21 +137,35 @@ fn figure(name: String, count: Result<f64, String>) -> Figure {
     }
 }
 
+/// The threads that replace blocks, and what lives beside them, in the words of the workload's
+/// command line.
+#[derive(Clone, Copy)]
+struct Load {
+    threads: u32,
+    beside: Option<&'static str>,
+}
+
+impl Load {
+    fn of(threads: u32) -> Self {
+        Load { threads, beside: None }
+    }
+}
+
 /// A program whose instructions are counted.
 struct Counted {
     program: Program,
     variable: Option<(&'static str, &'static str)>,
-    threads: u32,
+    load: Load,
 }
 
 impl Counted {
-    fn of(variant: &Variant, threads: u32) -> Self {
-        Counted { program: variant.program, variable: variant.variable, threads }
+    fn of(variant: &Variant, load: Load) -> Self {
+        Counted { program: variant.program, variable: variant.variable, load }
     }
 
     /// Returns the program that a variant is compared with.
-    fn alone(variant: &Variant, threads: u32) -> Self {
-        Counted { program: variant.base(), variable: None, threads }
+    fn alone(variant: &Variant, load: Load) -> Self {
+        Counted { program: variant.base(), variable: None, load }
     }
 
     /// Returns the number of instructions for each of these replaced blocks.
@@ -150,9 +180,10 @@ impl Counted {
     /// Returns the number of instructions of a whole run.
     fn count(&self, path: &Path, operations: u32) -> Result<f64, String> {
         process::instructions(path, |command| {
+            command.args(self.load.beside.iter().flat_map(|what| ["beside", what]));
             command.args(self.program.churn());
-            command.args([operations.to_string(), self.threads.to_string()]);
-            command.args((self.threads == 1).then_some(LIVE));
+            command.args([operations.to_string(), self.load.threads.to_string()]);
+            command.args((self.load.threads == 1).then_some(LIVE));
             // dhat writes a file where it runs.
             command.current_dir(std::env::temp_dir());
             command.env_remove("DMD").envs([WITHOUT_CLOCK]);
