@@ -59,6 +59,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Failing<A> {
 unsafe impl<A: UsableSize> UsableSize for Failing<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
+    const LEAST_IS_16: bool = A::LEAST_IS_16;
 
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: forwarded.

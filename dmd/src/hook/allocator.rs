@@ -89,7 +89,8 @@ impl<A: UsableSize> Dmd<A> {
         Dmd { inner, place }
     }
 
-    /// The least bytes to request, so that no two blocks start in a granule.
+    /// The least bytes to request, so that no two blocks start in a granule. Allocators whose blocks
+    /// all have 16 bytes are not asked for more than the program wants.
     ///
     /// glibc's smallest chunk has 24 usable bytes, so a larger request costs nothing there. Another
     /// malloc in its place, preloaded or a sanitizer's, may have chunks of 16 bytes; those that
@@ -100,6 +101,9 @@ impl<A: UsableSize> Dmd<A> {
     /// asleep too: a block may be freed in another state than it was allocated in.
     #[inline(always)]
     pub(super) fn rounded(layout: Layout) -> Layout {
+        if A::LEAST_IS_16 && Self::LEAST == 16 {
+            return layout;
+        }
         let size = layout.size().max(Self::LEAST);
         // SAFETY: it is the same layout, or one of at most 24 bytes. These fit every alignment that
         // a layout of one byte can have, and no request is for 0 bytes.
@@ -349,6 +353,8 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
 unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
+    // Smaller requests are rounded up here.
+    const LEAST_IS_16: bool = true;
     const READS_HEADER: bool = A::READS_HEADER;
     const IS_MALLOC: bool = A::IS_MALLOC;
 

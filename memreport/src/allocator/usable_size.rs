@@ -16,7 +16,9 @@ use super::statistics::HeapStatistics;
 /// `usable_size` returns at least the layout's size, and at most the distance to the next block. It
 /// returns the same number for as long as the block lives. Blocks that were requested with at least
 /// 16 bytes start at a multiple of [`ALIGN`](Self::ALIGN). Live blocks of at least 16 bytes, or 24
-/// if [`SPACING`](Self::SPACING) is 32, never start within the same aligned `SPACING` bytes.
+/// if [`SPACING`](Self::SPACING) is 32, never start within the same aligned `SPACING` bytes. With
+/// [`LEAST_IS_16`](Self::LEAST_IS_16) all this is true of blocks for which fewer bytes were
+/// requested, too.
 #[diagnostic::on_unimplemented(
     message = "the usable sizes of the blocks of `{Self}` are not known: `UsableSize` is not implemented",
     label = "`UsableSize` is not implemented for `{Self}`",
@@ -31,6 +33,10 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// The bytes that blocks of at least 16 bytes are aligned to without a request for it: 8 or 16,
     /// and at least half of [`SPACING`](Self::SPACING).
     const ALIGN: usize = Self::SPACING / 2;
+
+    /// True if every block has at least 16 usable bytes, however few were requested. DMD then passes
+    /// small requests on as they are. Otherwise it requests at least 16 bytes.
+    const LEAST_IS_16: bool = false;
 
     /// True if the size of a block is read from the word before it, which is worth a prefetch then.
     const READS_HEADER: bool = true;
@@ -341,6 +347,7 @@ impl<A: UsableSize> Counted<A> {
 unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     const SPACING: usize = A::SPACING;
     const ALIGN: usize = A::ALIGN;
+    const LEAST_IS_16: bool = A::LEAST_IS_16;
     const READS_HEADER: bool = A::READS_HEADER;
     const IS_MALLOC: bool = A::IS_MALLOC;
 

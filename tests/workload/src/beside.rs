@@ -7,7 +7,9 @@ use std::thread;
 
 /// A block of a page, at the address of a page.
 #[repr(align(4096))]
-struct Page([u8; 4096]);
+pub(crate) struct Page {
+    _bytes: [u8; 4096],
+}
 
 /// What lives beside the work until it is dropped.
 pub(crate) enum Beside {
@@ -25,7 +27,7 @@ impl Beside {
             let large = black_box(Vec::with_capacity(1 << 20));
             return Ok(Beside::UnusualBlocks {
                 _large: large,
-                _aligned: Box::new(Page([1; 4096])),
+                _aligned: Box::new(Page { _bytes: [1; 4096] }),
             });
         }
         let threads: usize = word.parse()?;

@@ -9,7 +9,7 @@
 //! mimalloc's `page-queue.c`). Hooks have the classes of small blocks in a table. Those of blocks
 //! up to 32 KiB are computed apart, for jemalloc. Larger blocks are queried: from 5.3.1 on, an
 //! option of jemalloc decides how they are rounded; snmalloc rounds those above 64 KiB to powers of
-//! two. So are the smallest, which have 8 bytes in jemalloc and mimalloc, and 16 in snmalloc.
+//! two. So are the smallest of jemalloc and mimalloc, which have 8 bytes.
 //!
 //! Builds of an allocator can have other classes. So the classes are first compared with its
 //! answers. If any differs, every block is queried.
@@ -54,6 +54,7 @@ const fn class(size: usize) -> usize {
 
 /// Returns the usable bytes of a block that was allocated or last resized with this layout, if
 /// [`agrees`] is true of its allocator. Returns `None` for large blocks and large alignments.
+#[cfg(any(feature = "jemalloc", feature = "mimalloc", test))]
 #[inline(always)]
 pub(super) fn usable_size(layout: Layout) -> Option<usize> {
     let usable = usable_size_from_16(layout)?;

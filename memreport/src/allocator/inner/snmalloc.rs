@@ -15,6 +15,7 @@ use crate::allocator::usable_size::UsableSize;
 // lie side by side.
 unsafe impl UsableSize for SnMalloc {
     const ALIGN: usize = size_class::ALIGN;
+    const LEAST_IS_16: bool = true;
     const READS_HEADER: bool = false;
 
     #[inline]
@@ -24,12 +25,12 @@ unsafe impl UsableSize for SnMalloc {
     }
 
     fn prepare_sizes(&self) -> bool {
-        size_class::agrees(size_class::LARGEST, size_of_block)
+        size_of_block(1) == Some(16) && size_class::agrees(size_class::LARGEST, size_of_block)
     }
 
     #[inline]
     unsafe fn prepared_size(&self, _block: *const u8, layout: Layout) -> Option<usize> {
-        size_class::usable_size(layout)
+        size_class::usable_size_from_16(layout)
     }
 
     #[inline]
@@ -38,7 +39,7 @@ unsafe impl UsableSize for SnMalloc {
     }
 
     fn prepared_class(&self, size: usize) -> Option<usize> {
-        size_class::usable_size(Layout::from_size_align(size, 1).ok()?)
+        size_class::usable_size_from_16(Layout::from_size_align(size, 1).ok()?)
     }
 
     /// Returns the bytes that snmalloc has of the system; how many are resident is not known.
