@@ -37,10 +37,21 @@ const USAGE: &str = "churn OPERATIONS THREADS, idle 900 OPERATIONS THREADS, json
 pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    Ok(writeln!(io::stdout(), "{}", answer(&words)?)?)
+    let answer = match *words {
+        ["beside", what, ref work @ ..] => {
+            let _kept = Beside::new(what)?;
+            // A thread that begins after all others.
+            let done = thread::scope(|scope| scope.spawn(|| done(work)).join());
+            done.map_err(|_| "a thread panicked")??
+        }
+        ref work => done(work)?,
+    };
+    Ok(writeln!(io::stdout(), "{answer}")?)
 }
 
-fn answer(words: &[&str]) -> Result<String, Box<dyn Error + Send + Sync>> {
+/// Does the work, and returns what is printed. It adds no frame to the stacks of blocks.
+#[inline(always)]
+fn done(words: &[&str]) -> Result<String, Box<dyn Error + Send + Sync>> {
     Ok(match *words {
         ["churn", ref amount @ ..] => in_words(churn::<0>(amount)?),
         // 14 instructions in a step, and 37 around all of them.
@@ -49,12 +60,6 @@ fn answer(words: &[&str]) -> Result<String, Box<dyn Error + Send + Sync>> {
         ["json", file] => in_words(parse(&std::fs::read_to_string(file)?)?),
         ["maps", rounds] => in_words(fill_maps(rounds.parse()?)?),
         ["live", blocks] => format!("{:.2}", live::bytes_per_block(blocks.parse()?)?),
-        ["beside", what, ref work @ ..] => {
-            let _kept = Beside::new(what)?;
-            // A thread that begins after all others.
-            let done = thread::scope(|scope| scope.spawn(|| answer(work)).join());
-            done.map_err(|_| "a thread panicked")??
-        }
         _ => return Err(USAGE.into()),
     })
 }

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "`getrusage` is the only source of children's processor time")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -69,6 +70,29 @@ pub(crate) fn instructions(
     let collected = message.lines().find_map(|line| line.split_once("Collected :"));
     let count = collected.and_then(|(_, count)| count.trim().parse().ok());
     count.ok_or_else(|| "valgrind printed no number of instructions".to_owned())
+}
+
+/// Returns the number of instructions of a whole run, counted by qemu: for programs that do not run
+/// under valgrind. It is some hundred times slower than the program.
+pub(crate) fn instructions_by_qemu(
+    program: &Path,
+    prepare: impl FnOnce(&mut Command),
+) -> Result<f64, String> {
+    let mut command = Command::new("qemu-x86_64");
+    // A line for each instruction.
+    command.args(["-singlestep", "-d", "exec,nochain", "-D", "/dev/stderr"]).arg(program);
+    prepare(&mut command);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|_| "qemu-x86_64 is not installed".to_owned());
+    let mut child = child?;
+    let mut lines = child.stderr.take().map(BufReader::new).ok_or("there is no pipe")?;
+    let (mut count, mut line) = (0.0, Vec::new());
+    while lines.read_until(b'\n', &mut line).map_err(|error| error.to_string())? > 0 {
+        count += f64::from(u8::from(line.starts_with(b"Trace")));
+        line.clear();
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    if status.success() { Ok(count) } else { Err(status.to_string()) }
 }
 
 /// Returns a program's own reason for its failure, without its name and process number.

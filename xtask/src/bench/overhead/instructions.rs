@@ -1,8 +1,10 @@
-//! Instructions per replaced block, counted by valgrind: a figure without noise, though not a time.
+//! Instructions per replaced block, counted by valgrind, and over snmalloc by qemu: figures without
+//! noise, though not times.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::process::Command;
 
 use super::programs::Programs;
 use super::rounds::Effort;
@@ -38,9 +40,8 @@ const WITHOUT_CLOCK: (&str, &str) =
     ("_RJEM_MALLOC_CONF", "experimental_tcache_gc:false,dirty_decay_ms:-1,muzzy_decay_ms:-1");
 
 /// The variants that are counted, and the most instructions that each may add. heaptrack is not:
-/// its library is preloaded, and valgrind replaces the functions that it wraps. Nor is snmalloc,
-/// which reserves more addresses than valgrind has.
-const COUNTED: [(&str, Option<f64>); 20] = [
+/// its library is preloaded, and valgrind replaces the functions that it wraps.
+const COUNTED: [(&str, Option<f64>); 24] = [
     ("asleep", Some(40.0)),
     ("profile at 512 KiB", Some(70.0)),
     ("no stacks", Some(120.0)),
@@ -57,6 +58,10 @@ const COUNTED: [(&str, Option<f64>); 20] = [
     ("mimalloc: profile at 512 KiB", Some(70.0)),
     ("mimalloc: no stacks", Some(120.0)),
     ("mimalloc: full stacks", Some(1300.0)),
+    ("snmalloc: asleep", Some(40.0)),
+    ("snmalloc: profile at 512 KiB", Some(70.0)),
+    ("snmalloc: no stacks", Some(120.0)),
+    ("snmalloc: full stacks", Some(1300.0)),
     (JEMALLOC_PROFILES[1], None),
     (HEAPSCOPE, None),
     (DHAT_10, None),
@@ -179,7 +184,7 @@ impl Counted {
 
     /// Returns the number of instructions of a whole run.
     fn count(&self, path: &Path, operations: u32) -> Result<f64, String> {
-        process::instructions(path, |command| {
+        let prepare = |command: &mut Command| {
             command.args(self.load.beside.iter().flat_map(|what| ["beside", what]));
             command.args(self.program.churn());
             command.args([operations.to_string(), self.load.threads.to_string()]);
@@ -192,6 +197,13 @@ impl Counted {
                 let both = format!("{value},{without_clock}");
                 command.env(name, if name == of_clock { &both } else { value });
             }
-        })
+        };
+        match self.program {
+            // It reserves more addresses than valgrind has.
+            Program::Snmalloc | Program::DmdSnmalloc => {
+                process::instructions_by_qemu(path, prepare)
+            }
+            _ => process::instructions(path, prepare),
+        }
     }
 }
