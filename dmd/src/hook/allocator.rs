@@ -89,8 +89,8 @@ impl<A: UsableSize> Dmd<A> {
         Dmd { inner, place }
     }
 
-    /// The least bytes to request, so that no two blocks start in a granule. Allocators whose blocks
-    /// all have 16 bytes are not asked for more than the program wants.
+    /// The least bytes to request, so that no two blocks start in a granule. Where every block has
+    /// 16 bytes in any case, requests are not changed.
     ///
     /// glibc's smallest chunk has 24 usable bytes, so a larger request costs nothing there. Another
     /// malloc in its place, preloaded or a sanitizer's, may have chunks of 16 bytes; those that

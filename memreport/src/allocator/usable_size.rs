@@ -34,8 +34,8 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// and at least half of [`SPACING`](Self::SPACING).
     const ALIGN: usize = Self::SPACING / 2;
 
-    /// True if every block has at least 16 usable bytes, however few were requested. DMD then passes
-    /// small requests on as they are. Otherwise it requests at least 16 bytes.
+    /// True if every block has at least 16 usable bytes, however few were requested. DMD then
+    /// passes small requests on as they are. Otherwise it requests at least 16 bytes.
     const LEAST_IS_16: bool = false;
 
     /// True if the size of a block is read from the word before it, which is worth a prefetch then.

@@ -1,4 +1,4 @@
-//! What lives in the program beside the work, and may make a tracker slower.
+//! Blocks and threads beside the work, which may make a tracker slower.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -11,7 +11,7 @@ pub(crate) struct Page {
     _bytes: [u8; 4096],
 }
 
-/// What lives beside the work until it is dropped.
+/// Blocks or threads that live beside the work.
 pub(crate) enum Beside {
     /// Blocks whose sizes allocators do not find by their usual formulas: a large one and one with
     /// a large alignment.
@@ -21,7 +21,7 @@ pub(crate) enum Beside {
 }
 
 impl Beside {
-    /// Makes what a word names: `blocks`, or a number of threads.
+    /// Makes those that a word names: `blocks`, or a number of threads.
     pub(crate) fn new(word: &str) -> Result<Self, Box<dyn Error + Send + Sync>> {
         if word == "blocks" {
             let large = black_box(Vec::with_capacity(1 << 20));

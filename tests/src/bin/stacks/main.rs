@@ -1,9 +1,9 @@
 //! Takes stacks like a hook, in all unusual places, and compares each with the crate `backtrace`.
 //!
 //! `stacks check STACKS SEED [PLUGIN PLUGIN]` prints the number of compared stacks by kind, or the
-//! first two that differ, and then fails. With `late OPTIONS PLUGIN` in front, the tracker starts with
-//! these options while that plugin is loaded. `stacks dump FILE` writes a dump with ten truncated
-//! stacks. `stacks time ROUNDS` prints the cost of a stack, in nanoseconds.
+//! first two that differ, and then fails. With `late OPTIONS PLUGIN` in front, the tracker starts
+//! with these options while that plugin is loaded. `stacks dump FILE` writes a dump with ten
+//! truncated stacks. `stacks time ROUNDS` prints the cost of a stack, in nanoseconds.
 
 mod compare;
 mod foreign;
