@@ -37,22 +37,12 @@ const USAGE: &str = "churn OPERATIONS THREADS, idle 900 OPERATIONS THREADS, json
 pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let answer = match *words {
-        ["beside", what, ref work @ ..] => {
-            let _kept = Beside::new(what)?;
-            // A thread that begins after all others.
-            let done = thread::scope(|scope| scope.spawn(|| done(work)).join());
-            done.map_err(|_| "a thread panicked")??
-        }
-        ref work => done(work)?,
+    let (beside, work) = match *words {
+        ["beside", what, ref work @ ..] => (Some(what), work),
+        ref work => (None, work),
     };
-    Ok(writeln!(io::stdout(), "{answer}")?)
-}
-
-/// Does the work, and returns what is printed. It adds no frame to the stacks of blocks.
-#[inline(always)]
-fn done(words: &[&str]) -> Result<String, Box<dyn Error + Send + Sync>> {
-    Ok(match *words {
+    let _beside = beside.map(Beside::new).transpose()?;
+    let answer = match *work {
         ["churn", ref amount @ ..] => in_words(churn::<0>(amount)?),
         // 14 instructions in a step, and 37 around all of them.
         ["idle", "900", ref amount @ ..] => in_words(churn::<62>(amount)?),
@@ -61,7 +51,8 @@ fn done(words: &[&str]) -> Result<String, Box<dyn Error + Send + Sync>> {
         ["maps", rounds] => in_words(fill_maps(rounds.parse()?)?),
         ["live", blocks] => format!("{:.2}", live::bytes_per_block(blocks.parse()?)?),
         _ => return Err(USAGE.into()),
-    })
+    };
+    Ok(writeln!(io::stdout(), "{answer}")?)
 }
 
 /// Processor time and wall time.

@@ -70,11 +70,12 @@ const COUNTED: [(&str, Option<f64>); 24] = [
 
 /// Variants that are counted beside what might make them slower, and the most instructions that
 /// each may add: blocks whose sizes allocators look up, and more threads than a process mostly has.
-const BESIDE: [(&str, &str, &str, f64); 4] = [
-    ("no stacks", "blocks", "blocks of unusual sizes", 120.0),
-    ("jemalloc: no stacks", "blocks", "blocks of unusual sizes", 120.0),
-    ("asleep", "400", "400 threads", 40.0),
-    ("no stacks", "400", "400 threads", 120.0),
+/// Of two threads both begin after those; a single one would be the process's first.
+const BESIDE: [(&str, Load, &str, f64); 4] = [
+    ("no stacks", Load::beside("blocks", 1), "blocks of unusual sizes", 120.0),
+    ("jemalloc: no stacks", Load::beside("blocks", 1), "blocks of unusual sizes", 120.0),
+    ("asleep", Load::beside("400", 2), "400 threads", 40.0),
+    ("no stacks", Load::beside("400", 2), "400 threads", 120.0),
 ];
 
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
@@ -95,9 +96,8 @@ pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure
         let added = added(programs, variant, Load::of(1), KNOWN..KNOWN + OPERATIONS);
         figures.push(figure(format!("{}, added, all stacks known", variant.name), added));
     }
-    for (name, words, what, target) in BESIDE {
+    for (name, load, what, target) in BESIDE {
         let Some(variant) = VARIANTS.iter().find(|variant| variant.name == name) else { continue };
-        let load = Load { threads: 1, beside: Some(words) };
         let added = added(programs, variant, load, 0..OPERATIONS);
         let name = format!("{name}, added, beside {what}");
         figures.push(figure(name, added).at_most(Some(target), ""));
@@ -154,6 +154,10 @@ impl Load {
     fn of(threads: u32) -> Self {
         Load { threads, beside: None }
     }
+
+    const fn beside(what: &'static str, threads: u32) -> Self {
+        Load { threads, beside: Some(what) }
+    }
 }
 
 /// A program whose instructions are counted.
@@ -188,7 +192,8 @@ impl Counted {
             command.args(self.load.beside.iter().flat_map(|what| ["beside", what]));
             command.args(self.program.churn());
             command.args([operations.to_string(), self.load.threads.to_string()]);
-            command.args((self.load.threads == 1).then_some(LIVE));
+            let has_few = self.load.threads == 1 || self.load.beside.is_some();
+            command.args(has_few.then_some(LIVE));
             // dhat writes a file where it runs.
             command.current_dir(std::env::temp_dir());
             command.env_remove("DMD").envs([WITHOUT_CLOCK]);
