@@ -53,11 +53,12 @@ const BUILD: Step = (
         "--quiet",
     ],
 );
-/// The libraries that programs link. All docs are built at night.
+/// The libraries that programs link, with snmalloc built without cmake. All docs are built at
+/// night.
 #[rustfmt::skip]
 const DOCS: Step = (
     "the docs of the libraries build",
-    &["doc", "--no-deps", "--all-features", "-p", "memreport", "-p", "memreport-derive", "-p", "memreport-dmd"],
+    &["doc", "--no-deps", "--all-features", "--features=snmalloc-rs/build_cc", "-p", "memreport", "-p", "memreport-derive", "-p", "memreport-dmd"],
 );
 pub(super) const ALL_DOCS: Step =
     ("all docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
