@@ -66,11 +66,12 @@ impl Served {
             let code = (0..=u8::MAX).find(|number| code == ExitCode::from(*number));
             (String::from_utf8([out, notes].concat()).expect("text"), code.expect("a byte"))
         });
-        let mut grown = 0;
+        let (mut grown, mut has_begun) = (0, false);
         while !recorder.is_finished() {
             thread::sleep(Duration::from_millis(50));
-            // Once the file exists, the events of the next blocks are in it.
-            if self.file().exists() && grown < 20 {
+            // Once the file exists and blocks are tracked, the next ones are in it.
+            has_begun = has_begun || self.file().exists() && !self.tracking().starts_with("asleep");
+            if has_begun && grown < 20 {
                 let input = self.child.stdin.as_mut().expect("a pipe");
                 input.write_all(b"+").expect("it reads");
                 grown += 1;
