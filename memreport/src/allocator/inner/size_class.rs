@@ -133,6 +133,9 @@ pub(super) mod tests {
                 // SAFETY: a live block of this layout.
                 let prepared = unsafe { allocator.prepared_size(block, layout) };
                 assert!(prepared.is_none() || size <= LARGEST, "{layout:?}");
+                // SAFETY: the same, with an unknown layout.
+                let queried = unsafe { allocator.usable_size(block, Layout::new::<()>()) };
+                assert!(prepared.is_none_or(|usable| usable == queried), "{layout:?}");
                 match prepared {
                     // SAFETY: the same, and the block is not used after this.
                     Some(usable) => unsafe { allocator.prepared_dealloc(block, layout, usable) },
