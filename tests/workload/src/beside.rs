@@ -31,6 +31,7 @@ impl Beside {
             });
         }
         let threads: usize = word.parse()?;
+        // Each thread has its counters once it has allocated.
         let ready = Arc::new(Barrier::new(threads + 1));
         for _ in 0..threads {
             let ready = Arc::clone(&ready);

@@ -7,8 +7,8 @@
 //! * `json FILE`: parses the file and drops it. Prints two times.
 //! * `maps ROUNDS`: uses JSON, maps and shared nodes. Prints two times.
 //! * `live BLOCKS`: makes that many blocks of 64 bytes. Prints the bytes of memory for each.
-//! * `beside blocks WORK…` and `beside THREADS WORK…`: does the work while blocks of unusual sizes,
-//!   or that many other threads, live.
+//! * `beside blocks WORK` and `beside THREADS WORK`: does one of these while blocks of unusual
+//!   sizes, or that many other threads, live.
 //!
 //! The times are in nanoseconds, without preparation: the processor time of the working thread, and
 //! the wall time. Each thread stays on one processor.

@@ -83,8 +83,7 @@ pub(crate) fn instructions_by_qemu(
     command.args(["-singlestep", "-d", "exec,nochain", "-D", "/dev/stderr"]).arg(program);
     prepare(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let child = command.spawn().map_err(|_| "qemu-x86_64 is not installed".to_owned());
-    let mut child = child?;
+    let mut child = command.spawn().map_err(|_| "qemu-x86_64 is not installed")?;
     let mut lines = child.stderr.take().map(BufReader::new).ok_or("there is no pipe")?;
     let (mut count, mut line) = (0.0, Vec::new());
     while lines.read_until(b'\n', &mut line).map_err(|error| error.to_string())? > 0 {
