@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -59,8 +60,8 @@ fn start_program(folder: &Path, number: usize) -> Running {
 
 struct Agent {
     running: Running,
-    /// The lines of its standard error so far.
-    notes: thread::JoinHandle<Vec<String>>,
+    /// The lines of its standard error, as they come.
+    lines: mpsc::Receiver<String>,
 }
 
 fn start_agent(folder: &Path, more: &[&str]) -> Agent {
@@ -71,14 +72,27 @@ fn start_agent(folder: &Path, more: &[&str]) -> Agent {
     command.arg("--spool").arg(folder.join("spool")).arg("--sockets").arg(folder.join("sockets"));
     let mut child = command.args(more).stderr(Stdio::piped()).spawn().expect("it is built");
     let notes = BufReader::new(child.stderr.take().expect("a pipe"));
-    let notes = thread::spawn(move || notes.lines().map_while(Result::ok).collect());
-    Agent { running: Running(child), notes }
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        notes.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
+    Agent { running: Running(child), lines }
 }
 
-/// Returns the lines of an agent that has ended.
+/// Reads an agent's lines until it has taken a snapshot, and returns the number of that one.
+fn first_taken(agent: &Agent) -> String {
+    loop {
+        let line = agent.lines.recv_timeout(Duration::from_secs(60)).expect("it takes a snapshot");
+        if let Some(id) = line.strip_prefix("taken ") {
+            return id.to_owned();
+        }
+    }
+}
+
+/// Kills an agent that still runs, and returns the lines that have not been read.
 fn notes(agent: Agent) -> Vec<String> {
     drop(agent.running);
-    agent.notes.join().expect("it only reads")
+    agent.lines.iter().collect()
 }
 
 /// Returns the paths of all files below a folder.
@@ -148,8 +162,9 @@ fn a_killed_agent_ships_every_snapshot_exactly_once() {
     let mut taken = BTreeSet::new();
     for kill in 0..KILLS {
         let agent = start_agent(folder, &[]);
-        thread::sleep(Duration::from_millis(450 + 170 * kill as u64));
-        // SIGKILL, at any moment.
+        taken.insert(first_taken(&agent));
+        // Then SIGKILL, at any moment.
+        thread::sleep(Duration::from_millis(170 * kill as u64));
         let lines = notes(agent);
         taken.extend(lines.iter().filter_map(|line| Some(line.strip_prefix("taken ")?.to_owned())));
     }
@@ -158,7 +173,7 @@ fn a_killed_agent_ships_every_snapshot_exactly_once() {
     let lines = notes(last);
     assert!(status.success(), "{lines:?}");
     taken.extend(lines.iter().filter_map(|line| Some(line.strip_prefix("taken ")?.to_owned())));
-    // The last agent alone takes nine.
+    // The last agent alone takes nine, and each of the others has taken one.
     assert!(taken.len() >= 3 * 3 + KILLS, "{} snapshots are too few to tell", taken.len());
 
     let mut shipped: BTreeMap<String, usize> = BTreeMap::new();
