@@ -78,7 +78,8 @@ pub(crate) struct ClaimBuffer {
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<VisitedFields>,
-    recent_fields: FieldCache,
+    /// The fields that have been visited last.
+    visited_fields: FieldCache,
     /// The skipped fields of which so many values were read that no more will be.
     read_fields: FieldCache,
     skipped: RefCell<SkippedPointers>,
@@ -100,7 +101,7 @@ impl ClaimBuffer {
             lost: Cell::new(0),
             claimants: Claimants::with_limit(MAX_CLAIMANTS),
             fields: RefCell::new(VisitedFields::new()),
-            recent_fields: FieldCache::empty(),
+            visited_fields: FieldCache::empty(),
             read_fields: FieldCache::empty(),
             skipped: RefCell::new(SkippedPointers::new(granule)),
             roots: RefCell::new(Roots::new(granule)),
@@ -281,6 +282,10 @@ impl Recorder for ClaimBuffer {
         self.check();
     }
 
+    fn make_room(&self) {
+        self.check_oldest();
+    }
+
     fn claimed_expected(&self, blocks: ExpectedBlocks<'_>, reporter: u32) -> CountedBlocks {
         self.check();
         // Where the table has gaps, sizes are known when blocks are added.
@@ -319,6 +324,7 @@ impl Recorder for ClaimBuffer {
 
     fn visits(&self, field: &'static Field, _: usize, _: usize) {
         self.fields.borrow_mut().add(field);
+        self.visited_fields.insert(field);
     }
 
     fn skips(&self, field: &'static Field, _: usize, _: usize, words: Words<'_>) {
@@ -330,12 +336,12 @@ impl Recorder for ClaimBuffer {
         }
     }
 
-    fn recent_fields(&self) -> Option<&FieldCache> {
-        Some(&self.recent_fields)
+    fn visited_fields(&self) -> &FieldCache {
+        &self.visited_fields
     }
 
-    fn read_fields(&self) -> Option<&FieldCache> {
-        Some(&self.read_fields)
+    fn read_fields(&self) -> &FieldCache {
+        &self.read_fields
     }
 
     fn reaches(&self, words: Words<'_>, claimant: Claimant) {
@@ -415,8 +421,9 @@ mod tests {
         buffer.has_every_block = false;
         let claimant = Claimant { reporter: 1, field: None };
         let quick = buffer.quick_claims().expect("the walk may add claims");
+        quick.claimants.begin(1);
         let sizes = |requested| ExpectedSizes { requested, usable: 24 };
-        assert!(!quick.push(0x40, sizes(Some(20)), claimant), "there is no region yet");
+        assert!(!quick.push(0x40, sizes(Some(20)), None), "there is no region yet");
         let other = Region::BYTES + 0x20;
         for (start, requested, is_quick) in [
             (0x20, Some(20), false),
@@ -425,13 +432,16 @@ mod tests {
             (0x40, Some(17), true),
             (0x60, None, true),
         ] {
-            assert_eq!(quick.push(start, sizes(requested), claimant), is_quick, "{start:x}");
+            assert_eq!(quick.push(start, sizes(requested), None), is_quick, "{start:x}");
             assert!(is_quick || buffer.push_short(start, sizes(requested), claimant));
         }
-        // Until the batch is full.
-        let add = |index: &usize| quick.push(0x100 + 32 * index, sizes(Some(16)), claimant);
-        let added = (0..100).filter(add).count();
-        assert!((1..100).contains(&added));
+        let add = |index: usize| quick.push(0x100 + 32 * index, sizes(Some(16)), None);
+        let added = 100;
+        let refused = (0..added).filter(|index| !add(*index)).inspect(|index| {
+            buffer.make_room();
+            assert!(add(*index), "there is room");
+        });
+        assert_eq!(refused.count(), 1, "the batch was full once");
         let log = buffer.into_log();
         let claims = log.sorted().iter().map(|claim| log.resolve(claim));
         let found: Vec<_> = claims.map(|claim| (claim.address, claim.requested)).collect();

@@ -172,9 +172,9 @@ impl<'a> Ops<'a> {
             return self.count(unsafe { usable_size(start, layout) });
         }
         if let Some(pending) = self.pending {
-            let query = SizeFrom::query(layout);
+            let (claim, query) = (self.collection.claim_own_block, SizeFrom::query(layout));
             // SAFETY: the caller's contract.
-            return unsafe { self.expect_own_block(start, layout.size(), query, pending) };
+            return unsafe { claim(self, start, layout.size(), query, pending) };
         }
         match self.collection.sizes {
             SizeSource::Allocator(_) | SizeSource::Table(_) => {}

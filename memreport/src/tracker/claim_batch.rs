@@ -4,10 +4,11 @@ use core::cell::Cell;
 use core::ptr::without_provenance;
 
 use super::claim::ExpectedSizes;
-use super::claimant::{Claimant, RecentClaimants};
+use super::claimant::RecentClaimants;
 use super::prefetch::fetch;
 use super::region_blocks::RegionBlocks;
 use super::short_claim::{Region, RegionNumber, ShortClaim};
+use crate::field::Field;
 
 /// The parts of a recorder that the walk may write, to add claims.
 #[derive(Clone, Copy, Debug)]
@@ -19,40 +20,43 @@ pub struct QuickClaims<'r> {
 }
 
 impl QuickClaims<'_> {
-    /// Adds a claim of a block whose sizes are known. Returns `false`, and adds nothing, if the
-    /// batch is full, the claim does not fit into a word, or its claimant or its region is none of
-    /// the last ones. An address with a tag is in no such region.
+    /// Adds a claim, by this field, of a block whose sizes are known. Returns `false`, and adds
+    /// nothing, if the batch is full, the claim does not fit into a word, or its claimant or its
+    /// region is none of the last ones. An address with a tag is in no such region.
     #[inline(always)]
     #[must_use]
-    pub fn push(&self, start: usize, sizes: ExpectedSizes, claimant: Claimant) -> bool {
+    pub fn push(&self, start: usize, sizes: ExpectedSizes, field: Option<&'static Field>) -> bool {
         let pack = |bits| ShortClaim::new(start, sizes, bits);
-        self.claimants.bits(claimant).and_then(pack).is_some_and(|short| self.batch.add(short))
+        self.claimants.bits(field).and_then(pack).is_some_and(|short| self.batch.add(short))
     }
 
     /// Adds a claim of a block that the recorder knows, as [`push`](Self::push) does.
     #[inline(always)]
     #[must_use]
-    pub fn push_found(&self, start: usize, usable: usize, claimant: Claimant) -> bool {
+    pub fn push_found(&self, start: usize, usable: usize, field: Option<&'static Field>) -> bool {
         let pack = |bits| ShortClaim::of_found(start, usable, bits);
-        self.claimants.bits(claimant).and_then(pack).is_some_and(|short| self.batch.add(short))
+        self.claimants.bits(field).and_then(pack).is_some_and(|short| self.batch.add(short))
     }
 
     /// Adds a claim as [`push`](Self::push) does, of less than 4 KiB with at most 126 bytes of
-    /// slop, and prefetches for the check of it.
+    /// slop. Prefetches for the check of it if it `is_checked`.
     #[inline(always)]
     #[must_use]
     pub fn push_small(
         &self,
         start: usize,
         (requested, usable): (usize, usize),
-        claimant: Claimant,
+        field: Option<&'static Field>,
+        is_checked: bool,
     ) -> bool {
-        let Some(bits) = self.claimants.bits(claimant) else { return false };
+        let Some(bits) = self.claimants.bits(field) else { return false };
         let Some(known) = self.batch.region(Region::of(start)) else { return false };
         if !ShortClaim::is_aligned(start) {
             return false;
         }
-        known.prefetch_code(start);
+        if is_checked {
+            known.prefetch_code(start);
+        }
         let short = ShortClaim::of_small(start, requested, usable, bits);
         self.batch.add_word(short.in_region(known.number))
     }
@@ -75,7 +79,7 @@ pub struct ClaimBatch {
 pub struct NumberedRegion {
     region: Region,
     number: RegionNumber,
-    /// The address of the codes of its blocks, by which claims are checked; 0 if none will be.
+    /// The address of the codes of its blocks, by which claims are checked; 0 if there are none.
     codes: usize,
     /// The bytes that blocks are aligned to, as a power of two.
     align_bits: u32,
@@ -109,13 +113,11 @@ impl NumberedRegion {
         self.number
     }
 
-    /// Prefetches for the check of a claim of the region, if there will be one.
+    /// Prefetches for the check of a claim of the region. Without codes, the address is any.
     #[inline(always)]
     fn prefetch_code(&self, start: usize) {
-        if self.codes != 0 {
-            let index = (start & Region::WITHIN) >> (self.align_bits & (usize::BITS - 1));
-            fetch(without_provenance(self.codes.wrapping_add(index)));
-        }
+        let index = (start & Region::WITHIN) >> (self.align_bits & (usize::BITS - 1));
+        fetch(without_provenance(self.codes.wrapping_add(index)));
     }
 }
 
@@ -185,6 +187,12 @@ impl ClaimBatch {
         self.words.get(..self.used.get()).unwrap_or(&self.words)
     }
 
+    /// Returns the number of the first words that are checked.
+    #[must_use]
+    pub fn checked(&self) -> usize {
+        self.checked.get()
+    }
+
     /// Returns the free places.
     #[inline(always)]
     #[must_use]
@@ -197,6 +205,16 @@ impl ClaimBatch {
     pub fn add_stored(&self, words: usize) {
         self.used.set(self.used.get() + words);
         self.set_checked();
+    }
+
+    /// Removes the first words, among which are all that are checked.
+    pub fn remove_first(&self, words: usize) {
+        let used = self.used.get();
+        for (place, word) in self.words.iter().zip(self.words.get(words..used).unwrap_or(&[])) {
+            place.set(word.get());
+        }
+        self.used.set(used.saturating_sub(words));
+        self.checked.set(0);
     }
 
     /// Removes all words.
@@ -233,17 +251,17 @@ impl Default for ClaimBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tracker::short_claim::unpack_sizes;
+    use crate::tracker::claimant::Claimant;
+    use crate::tracker::short_claim::{ClaimantBits, unpack_sizes};
 
     #[test]
     fn words_of_the_walk_are_unchecked_until_the_recorder_has_checked_them() {
         let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
-        let claimant = Claimant { reporter: 1, field: None };
-        claimants.insert(claimant, 0);
+        claimants.insert(Claimant { reporter: 0, field: None }, ClaimantBits::ZERO);
         batch.insert_region(NumberedRegion::new(Region(0), RegionNumber::ZERO, None));
         let quick = QuickClaims { batch: &batch, claimants: &claimants };
         let sizes = ExpectedSizes { requested: Some(20), usable: 24 };
-        let add = || assert!(quick.push(0x40, sizes, claimant));
+        let add = || assert!(quick.push(0x40, sizes, None));
         assert!(batch.push(1));
         assert!(batch.unchecked().is_empty());
         add();
@@ -258,40 +276,46 @@ mod tests {
         assert_eq!((batch.unchecked().len(), batch.words().len()), (0, 1));
         add();
         batch.clear();
+        assert!(batch.push(1));
         add();
+        add();
+        batch.remove_first(2);
         assert_eq!((batch.unchecked().len(), batch.words().len()), (1, 1));
+        assert_ne!(batch.words()[0].get(), 1);
     }
 
     #[test]
     fn a_claim_is_added_if_it_fits_beside_the_one_before() {
         let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
         let quick = QuickClaims { batch: &batch, claimants: &claimants };
-        let claimant = |reporter| Claimant { reporter, field: None };
-        let add = |start, requested, usable, reporter| {
-            quick.push(start, ExpectedSizes { requested, usable }, claimant(reporter))
+        static FIELD: Field = Field::of::<u8>("field", file!(), line!());
+        let add_by = |start, requested, usable, field| {
+            quick.push(start, ExpectedSizes { requested, usable }, field)
         };
-        assert!(!add(0x40, Some(20), 24, 1), "the claimant has no number yet");
-        claimants.insert(claimant(1), 7);
-        assert!(!add(0x40, Some(20), 24, 1), "there is no region yet");
+        let add = |start, requested, usable| add_by(start, requested, usable, None);
+        assert!(!add(0x40, Some(20), 24), "the claimant has no number yet");
+        let bits = ClaimantBits::of(7).expect("it fits");
+        claimants.insert(Claimant { reporter: 0, field: None }, bits);
+        assert!(!add(0x40, Some(20), 24), "there is no region yet");
         let number = RegionNumber::of(2).expect("it fits");
         batch.insert_region(NumberedRegion::new(Region::of(0x20), number, None));
-        assert!(add(0x40, Some(20), 24, 1) && add(0x60, None, 24, 1));
-        assert!(quick.push_small(0x20, (20, 24), claimant(1)));
-        assert!(quick.push_found(0x30, 24, claimant(1)));
+        assert!(add(0x40, Some(20), 24) && add(0x60, None, 24));
+        assert!(quick.push_small(0x20, (20, 24), None, false));
+        assert!(quick.push_found(0x30, 24, None));
         for start in [0x21, Region::BYTES + 0x20] {
-            assert!(!quick.push_small(start, (20, 24), claimant(1)), "{start:x}");
-            assert!(!quick.push_found(start, 24, claimant(1)), "{start:x}");
+            assert!(!quick.push_small(start, (20, 24), None, false), "{start:x}");
+            assert!(!quick.push_found(start, 24, None), "{start:x}");
         }
-        for (start, requested, usable, reporter) in [
-            (0x80 + Region::BYTES, Some(20), 24, 1),
-            (0x80 | 0xa5 << 56, Some(20), 24, 1),
-            (0x81, Some(20), 24, 1),
-            (0x80, Some(1 << 12), 1 << 12, 1),
-            (0x80, Some(20), 147, 1),
-            (0x80, Some(20), 19, 1),
-            (0x80, Some(20), 24, 2),
+        for (start, requested, usable, field) in [
+            (0x80 + Region::BYTES, Some(20), 24, None),
+            (0x80 | 0xa5 << 56, Some(20), 24, None),
+            (0x81, Some(20), 24, None),
+            (0x80, Some(1 << 12), 1 << 12, None),
+            (0x80, Some(20), 147, None),
+            (0x80, Some(20), 19, None),
+            (0x80, Some(20), 24, Some(&FIELD)),
         ] {
-            assert!(!add(start, requested, usable, reporter), "{start:x} {requested:?} {usable}");
+            assert!(!add_by(start, requested, usable, field), "{start:x} {requested:?} {usable}");
         }
         let found: Vec<_> = batch
             .words()
@@ -305,9 +329,9 @@ mod tests {
             .collect();
         let expected = [(0x40, Some(20)), (0x60, None), (0x20, Some(20)), (0x30, None)];
         assert_eq!(found, expected.map(|(start, requested)| (start, requested, 24, 7)));
-        let added = (0..100).filter(|index| add(0x100 + 32 * index, Some(20), 24, 1)).count();
+        let added = (0..100).filter(|index| add(0x100 + 32 * index, Some(20), 24)).count();
         assert_eq!(added, ClaimBatch::WORDS - 4, "until the batch is full");
         batch.clear();
-        assert!(add(0x40, Some(20), 24, 1));
+        assert!(add(0x40, Some(20), 24));
     }
 }

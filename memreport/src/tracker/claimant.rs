@@ -14,60 +14,102 @@ pub struct Claimant {
     pub field: Option<&'static Field>,
 }
 
-/// A direct-mapped cache of claimants' numbers, by the field's address.
+/// A direct-mapped cache of one reporter's claimants, by the field's address.
 #[derive(Debug)]
-pub struct RecentClaimants([Cell<Recent>; 64]);
+pub struct RecentClaimants {
+    reporter: Cell<u32>,
+    slots: [Cell<Recent>; 64],
+}
 
 /// A slot of the cache.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
     /// The address of the field, or 0; `usize::MAX` in an unused slot.
     field: usize,
-    reporter: u32,
-    number: u32,
+    bits: ClaimantBits,
+}
+
+impl Recent {
+    const UNUSED: Self = Recent { field: usize::MAX, bits: ClaimantBits::ZERO };
 }
 
 impl RecentClaimants {
-    /// Creates an empty cache.
+    /// Creates an empty cache, of the reporter with number 0.
     #[must_use]
     pub const fn new() -> Self {
-        const UNUSED: Recent = Recent { field: usize::MAX, reporter: 0, number: 0 };
-        RecentClaimants([const { Cell::new(UNUSED) }; 64])
+        let slots = [const { Cell::new(Recent::UNUSED) }; 64];
+        RecentClaimants { reporter: Cell::new(0), slots }
     }
 
-    /// Returns the number of a claimant; `None` if its slot holds another one.
+    /// Empties the cache, unless it is already this reporter's.
+    pub fn begin(&self, reporter: u32) {
+        if self.reporter.replace(reporter) != reporter {
+            self.slots.iter().for_each(|slot| slot.set(Recent::UNUSED));
+        }
+    }
+
+    /// Returns the bits of short claims of the cache's reporter through this field; `None` if the
+    /// field's slot holds another one.
     #[inline(always)]
     #[must_use]
-    pub fn number(&self, claimant: Claimant) -> Option<u32> {
-        let (slot, field) = self.slot(claimant);
+    pub fn bits(&self, field: Option<&'static Field>) -> Option<ClaimantBits> {
+        let (slot, field) = self.slot(field);
         let recent = slot.get();
-        let is_it = recent.field == field && recent.reporter == claimant.reporter;
-        is_it.then_some(recent.number)
+        (recent.field == field).then_some(recent.bits)
     }
 
-    /// Returns the bits of a claimant's short claims; `None` if its slot holds another one, or its
-    /// number does not fit.
+    /// Returns the bits of a claimant's short claims; `None` if it is another reporter's, or its
+    /// slot holds another one.
     #[inline(always)]
     #[must_use]
-    pub fn bits(&self, claimant: Claimant) -> Option<ClaimantBits> {
-        self.number(claimant).and_then(ClaimantBits::of)
+    pub fn bits_of(&self, claimant: Claimant) -> Option<ClaimantBits> {
+        if claimant.reporter == self.reporter.get() { self.bits(claimant.field) } else { None }
     }
 
-    /// Inserts a claimant, in place of the one in its slot.
-    pub fn insert(&self, claimant: Claimant, number: u32) {
-        let (slot, field) = self.slot(claimant);
-        slot.set(Recent { field, reporter: claimant.reporter, number });
+    /// Inserts a claimant, in place of the one in its slot, unless it is another reporter's.
+    pub fn insert(&self, claimant: Claimant, bits: ClaimantBits) {
+        if claimant.reporter == self.reporter.get() {
+            let (slot, field) = self.slot(claimant.field);
+            slot.set(Recent { field, bits });
+        }
     }
 
     #[inline(always)]
-    fn slot(&self, claimant: Claimant) -> (&Cell<Recent>, usize) {
-        let field = claimant.field.map_or(0, |field| core::ptr::from_ref(field).addr());
-        (&self.0[field / align_of::<Field>() % self.0.len()], field)
+    fn slot(&self, field: Option<&'static Field>) -> (&Cell<Recent>, usize) {
+        let field = field.map_or(0, |field| core::ptr::from_ref(field).addr());
+        (&self.slots[field / align_of::<Field>() % self.slots.len()], field)
     }
 }
 
 impl Default for RecentClaimants {
     fn default() -> Self {
         RecentClaimants::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_has_claimants_of_one_reporter_alone() {
+        static FIELD: Field = Field::of::<u8>("field", file!(), line!());
+        let recent = RecentClaimants::new();
+        let claimant = |reporter, field| Claimant { reporter, field };
+        let [seven, nine] = [7, 9].map(|number| ClaimantBits::of(number).expect("it fits"));
+        // They may have the same slot.
+        for (field, bits, other) in [(None, seven, nine), (Some(&FIELD), nine, seven)] {
+            recent.begin(3);
+            recent.insert(claimant(3, field), bits);
+            assert_eq!(recent.bits(field), Some(bits));
+            recent.begin(3);
+            assert_eq!(recent.bits_of(claimant(3, field)), Some(bits));
+            assert_eq!(recent.bits_of(claimant(4, field)), None);
+            recent.insert(claimant(4, field), other);
+            assert_eq!(recent.bits(field), Some(bits), "the other reporter's is left out");
+            recent.begin(4);
+            assert_eq!(recent.bits(field), None);
+        }
+        assert_eq!((seven.number(), nine.number()), (7, 9));
     }
 }

@@ -1,6 +1,6 @@
 //! Defines the recorder that receives a collection's claims.
 
-use core::cell::Cell;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::claim::{AroundBegin, Claim, CountedBlocks, ExpectedBlocks, Found};
 use super::claim_batch::QuickClaims;
@@ -23,6 +23,9 @@ pub trait Recorder {
     /// Checks the claims that were added so since the last call. Called while their blocks live,
     /// since the table has no others.
     fn check_quick_claims(&self) {}
+
+    /// Makes room for quick claims. The newest may stay unchecked.
+    fn make_room(&self) {}
 
     /// Records several blocks, all for this reporter, and counts their usable bytes. `missed`
     /// receives each block that has no quick way.
@@ -67,15 +70,14 @@ pub trait Recorder {
         self.visits(field, address, size);
     }
 
-    /// Returns the cache of recently visited fields, if the recorder wants each field once. It
-    /// receives skipped fields as often as they are skipped.
-    fn recent_fields(&self) -> Option<&FieldCache> {
-        None
+    /// Returns a cache of fields of which the recorder needs no further [visit](Self::visits).
+    fn visited_fields(&self) -> &FieldCache {
+        &NO_FIELDS
     }
 
     /// Returns a cache of skipped fields of which the recorder needs no further value.
-    fn read_fields(&self) -> Option<&FieldCache> {
-        None
+    fn read_fields(&self) -> &FieldCache {
+        &NO_FIELDS
     }
 
     /// Reads the words of a value, and notes the blocks that they lead to. At the end of the
@@ -102,32 +104,36 @@ pub struct Position {
 }
 
 /// A direct-mapped cache of fields, by the field's address.
+// Atomic, so that an empty one can be a static.
 #[derive(Debug)]
-pub struct FieldCache([Cell<usize>; 64]);
+pub struct FieldCache([AtomicUsize; 64]);
+
+/// No field, for recorders that need all of them.
+static NO_FIELDS: FieldCache = FieldCache::empty();
 
 impl FieldCache {
     /// Creates an empty cache.
     #[must_use]
-    pub fn empty() -> Self {
-        FieldCache([const { Cell::new(0) }; 64])
+    pub const fn empty() -> Self {
+        FieldCache([const { AtomicUsize::new(0) }; 64])
     }
 
-    /// Inserts a field. Returns whether it was not in its slot before.
+    /// Inserts a field, in place of the one in its slot.
     #[inline]
-    pub fn insert(&self, field: &'static Field) -> bool {
+    pub fn insert(&self, field: &'static Field) {
         let (place, address) = self.place(field);
-        place.replace(address) != address
+        place.store(address, Relaxed);
     }
 
     /// Returns whether a field's slot holds it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn contains(&self, field: &'static Field) -> bool {
         let (place, address) = self.place(field);
-        place.get() == address
+        place.load(Relaxed) == address
     }
 
-    #[inline]
-    fn place(&self, field: &'static Field) -> (&Cell<usize>, usize) {
+    #[inline(always)]
+    fn place(&self, field: &'static Field) -> (&AtomicUsize, usize) {
         let address = core::ptr::from_ref(field).addr();
         (&self.0[address / align_of::<Field>() % self.0.len()], address)
     }

@@ -123,6 +123,13 @@ impl ClaimantBits {
         let number = u64::from(number);
         (number >> CLAIMANT_BITS == 0).then_some(ClaimantBits(number << CLAIMANT_SHIFT))
     }
+
+    /// Returns the number of the claimant.
+    #[inline]
+    #[must_use]
+    pub fn number(self) -> u32 {
+        (self.0 >> CLAIMANT_SHIFT) as u32
+    }
 }
 
 impl ShortClaim {

@@ -14,9 +14,13 @@ use memreport::__private::{
 use super::ClaimBuffer;
 use super::claimants::ClaimantId;
 use super::packed::short_claim;
-use super::starts::{Codes, code_at};
+use super::starts::{Codes, UNIT};
 use crate::collect::tracking;
 use crate::table::BLOCKS;
+
+/// The number of claims that stay unchecked when the batch is full: so many are made until what is
+/// prefetched for a claim has arrived.
+const NEWEST: usize = 16;
 
 impl ClaimBuffer {
     /// Checks the claims that were added since this was called last. Called before the recorder
@@ -33,6 +37,25 @@ impl ClaimBuffer {
         batch.set_checked();
     }
 
+    /// Makes room in a full batch: checks all claims but the newest, and appends the checked ones to
+    /// the list. What the newest are compared with is on its way from memory.
+    #[inline(never)]
+    pub(super) fn check_oldest(&self) {
+        let batch = self.packed.batch();
+        if !self.has_every_block {
+            batch.set_checked();
+            return self.packed.flush_first(batch.checked());
+        }
+        let unchecked = batch.unchecked();
+        let oldest = unchecked.get(..unchecked.len().saturating_sub(NEWEST)).unwrap_or(&[]);
+        let unknown = self.first_unknown(oldest);
+        if unknown < oldest.len() {
+            self.check_each(unknown);
+        } else {
+            self.packed.flush_first(batch.checked() + oldest.len());
+        }
+    }
+
     /// Returns the index of the first of these words whose block is not in the copy; their number
     /// if there is none.
     // Not inlined: its values are in registers.
@@ -46,8 +69,9 @@ impl ClaimBuffer {
             let Some(starts) = self.starts.of(regions[RegionNumber::index_of(first)]) else {
                 return 0;
             };
+            let are_aligned = within(first | differences).is_multiple_of(UNIT);
             match <&Codes>::try_from(starts.known.codes) {
-                Ok(codes) if are_in(codes, words) => None,
+                Ok(codes) if are_aligned && are_in(codes, words) => None,
                 _ => words.iter().position(|word| !is_in(starts.known, word.get())),
             }
         } else {
@@ -101,19 +125,29 @@ impl ClaimBuffer {
     }
 }
 
-/// Returns whether blocks of a region start at the addresses of all these short claims.
+/// Returns the offset of a short claim in its region.
+#[inline(always)]
+fn within(word: u64) -> usize {
+    ShortClaim { region: Region(0), word }.within()
+}
+
+/// Returns whether blocks of a region start at the addresses of all these short claims, which are
+/// multiples of 16.
 #[inline(always)]
 fn are_in(codes: &Codes, words: &[Cell<u64>]) -> bool {
-    words.iter().all(|word| {
-        let within = ShortClaim { region: Region(0), word: word.get() }.within();
-        code_at(codes, within).is_some_and(|code| code != SizeCodes::NO_BLOCK)
-    })
+    let is_in = |word: &Cell<u64>| {
+        let code = codes.get(within(word.get()) / UNIT);
+        code.is_some_and(|code| *code != SizeCodes::NO_BLOCK)
+    };
+    // In eights, so that the loop takes one step for eight of them.
+    let (eights, rest) = words.as_chunks::<8>();
+    eights.iter().all(|eight| eight.iter().all(is_in)) && rest.iter().all(is_in)
 }
 
 /// Returns whether a block starts at the address of a short claim.
 #[inline(always)]
 fn is_in(blocks: RegionBlocks<'_>, word: u64) -> bool {
-    blocks.has(ShortClaim { region: blocks.region, word }.within())
+    blocks.has(within(word))
 }
 
 #[cfg(test)]
@@ -144,12 +178,16 @@ mod tests {
         let sizes = ExpectedSizes { requested: Some(20), usable: 24 };
         for address in addresses {
             let quick = buffer.quick_claims().expect("the walk may add claims");
-            if !quick.push(*address, sizes, claimant) {
+            quick.claimants.begin(claimant.reporter);
+            if quick.batch.free().is_empty() {
+                buffer.make_room();
+            }
+            if !quick.push(*address, sizes, claimant.field) {
                 buffer.check_quick_claims();
                 assert!(buffer.push_short(*address, sizes, claimant));
                 // The recorder's own claim is replaced by one to be checked.
                 buffer.packed.batch().remove_last(1);
-                assert!(quick.push(*address, sizes, claimant));
+                assert!(quick.push(*address, sizes, claimant.field));
             }
         }
         let log = buffer.into_log();
@@ -193,8 +231,15 @@ mod tests {
             wrong(none, Wrong::NonHeap),
         ];
         assert_eq!(claimed(copy(), epoch, &all), expected);
-        let many = [known; 3 * ClaimBatch::WORDS];
-        assert_eq!(claimed(copy(), epoch, &many), many.map(unchecked));
+        const MANY: usize = 3 * ClaimBatch::WORDS;
+        for unknown in [0, 1, 46, 47, 48, 62, 63, 64, 100, MANY - 1] {
+            let mut many = [known; MANY];
+            many[unknown] = inside;
+            let mut expected = many.map(unchecked);
+            expected[unknown..].rotate_left(1);
+            expected[MANY - 1] = wrong(inside, Wrong::Interior);
+            assert_eq!(claimed(copy(), epoch, &many), expected, "{unknown}");
+        }
         // Claims of two regions take turns.
         let other = start.wrapping_add(Region::BYTES);
         let mut of_both = copy();

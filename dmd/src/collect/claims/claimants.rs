@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use memreport::__private::{Claimant, RecentClaimants};
+use memreport::__private::{Claimant, ClaimantBits, RecentClaimants};
 use memreport::Field;
 
 use crate::mem::local_interner::LocalInterner;
@@ -41,8 +41,8 @@ impl Claimants {
     /// Returns the number of a claimant; `None` if memory is short or the limit is reached.
     #[inline]
     pub(crate) fn id(&self, claimant: Claimant) -> Option<ClaimantId> {
-        let recent = self.recent.number(claimant).map(ClaimantId);
-        recent.or_else(|| self.find_or_insert(claimant))
+        let recent = self.recent.bits_of(claimant);
+        recent.map(|bits| ClaimantId(bits.number())).or_else(|| self.find_or_insert(claimant))
     }
 
     /// Returns the last claimants.
@@ -61,7 +61,9 @@ impl Claimants {
         if number >= self.limit {
             return None;
         }
-        self.recent.insert(claimant, number);
+        if let Some(bits) = ClaimantBits::of(number) {
+            self.recent.insert(claimant, bits);
+        }
         Some(ClaimantId(number))
     }
 

@@ -125,14 +125,24 @@ impl PackedClaims {
     // Not inlined: the loop that stores claims has its values in registers then.
     #[inline(never)]
     fn flush(&self) {
-        let batch = self.batch.words();
+        self.append(self.batch.words());
+        self.batch.clear();
+    }
+
+    /// Appends the first words of the batch to the list, among which are all that are checked.
+    pub(crate) fn flush_first(&self, words: usize) {
+        self.append(self.batch.words().get(..words).unwrap_or(&[]));
+        self.batch.remove_first(words);
+    }
+
+    /// Appends words to the list. If memory is short, their claims are lost, and are counted.
+    fn append(&self, batch: &[Cell<u64>]) {
         let mut list = self.words.borrow_mut();
         let before = list.as_slice().len();
         if !list.push_all_past_caches(batch) {
             self.count_lost(batch);
             self.before_lost.set(before.min(self.before_lost.get()));
         }
-        self.batch.clear();
     }
 
     #[cold]

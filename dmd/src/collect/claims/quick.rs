@@ -112,7 +112,7 @@ impl ClaimBuffer {
             // Mostly it is the field of the block before.
             if claimants::address(block.field()) != field {
                 let claimant = Claimant { reporter: run.reporter, field: block.field() };
-                let Some(found) = recent.bits(claimant) else { break };
+                let Some(found) = recent.bits_of(claimant) else { break };
                 (field, bits) = (claimants::address(claimant.field), found);
             }
             let start = start_of(block);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 #[cfg(feature = "std")]
 use super::locks::LockTime;
-
+use super::pending::ClaimOwnBlock;
 use crate::allocator::size_source::{SizeSource, UsableSizeFn};
 use crate::field::Field;
 use crate::measure::known_blocks::KnownBlocks;
@@ -32,6 +32,8 @@ pub(crate) struct Collection<'c> {
     pub(super) queries_own_blocks: Option<UsableSizeFn>,
     /// The way in which blocks are claimed.
     pub(super) claiming: Claiming,
+    /// Claims a borrowed block in that way.
+    pub(super) claim_own_block: ClaimOwnBlock,
     /// Where claims with known sizes are added.
     pub(super) quick_claims: Option<QuickClaims<'c>>,
     /// The size classes of the allocator, if sizes come from it or from a tracker.
@@ -40,7 +42,7 @@ pub(crate) struct Collection<'c> {
     pub(super) reads_headers: bool,
     /// The blocks from the beginning, if the recorder knows them without a look-up.
     pub(super) known_blocks: Option<KnownBlocks<'c>>,
-    recent_fields: Option<&'c FieldCache>,
+    visited_fields: Option<&'c FieldCache>,
     read_fields: Option<&'c FieldCache>,
     visited: RefCell<VisitedBlocks>,
     /// The ordinal of the collection's reporter that runs.
@@ -86,26 +88,28 @@ impl<'c> Collection<'c> {
             SizeSource::Layout | SizeSource::Function(_) => &SizeClasses::NONE,
         };
         let quick_claims = recorder.and_then(Recorder::quick_claims);
+        let claiming = if has_gaps && has_size_words() {
+            Claiming::BySizeWord
+        } else if has_gaps {
+            Claiming::ByQuery
+        } else if quick_claims.is_some() && classes.tell_sizes() {
+            Claiming::ByClass
+        } else {
+            Claiming::Later
+        };
         Collection {
             sizes,
             recorder,
             usable_size,
             queries_own_blocks,
-            claiming: if has_gaps && has_size_words() {
-                Claiming::BySizeWord
-            } else if has_gaps {
-                Claiming::ByQuery
-            } else if quick_claims.is_some() && classes.tell_sizes() {
-                Claiming::ByClass
-            } else {
-                Claiming::Later
-            },
+            claiming,
+            claim_own_block: claiming.of_own_block(),
             quick_claims,
             classes,
             reads_headers: reads_headers(sizes, recorder.is_some()),
             known_blocks: recorder.and_then(KnownBlocks::of),
-            recent_fields: recorder.and_then(Recorder::recent_fields),
-            read_fields: recorder.and_then(Recorder::read_fields),
+            visited_fields: recorder.map(Recorder::visited_fields),
+            read_fields: recorder.map(Recorder::read_fields),
             visited: RefCell::default(),
             run: Cell::new(0),
             reporter: Cell::new(0),
@@ -115,16 +119,15 @@ impl<'c> Collection<'c> {
     }
 
     /// Returns the recorder, if it must be notified of a visit to this field.
-    #[inline]
+    #[inline(always)]
     pub(super) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
-        let is_new = |recent: &FieldCache| !recent.contains(field) && recent.insert(field);
-        self.recorder.filter(|_| self.recent_fields.is_none_or(is_new))
+        if self.visited_fields?.contains(field) { None } else { self.recorder }
     }
 
     /// Returns the recorder, if it needs the value of this skipped field.
-    #[inline]
+    #[inline(always)]
     pub(super) fn recorder_for_skipped(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
-        self.recorder.filter(|_| !self.read_fields.is_some_and(|read| read.contains(field)))
+        if self.read_fields?.contains(field) { None } else { self.recorder }
     }
 
     /// Returns whether this is a collection whose table has gaps.
@@ -171,6 +174,9 @@ impl<'c> Collection<'c> {
     /// Attributes further claims to this reporter.
     pub(crate) fn set_claimant(&self, reporter: u32) {
         self.reporter.set(reporter);
+        if let Some(quick) = &self.quick_claims {
+            quick.claimants.begin(reporter);
+        }
     }
 
     /// Removes the visits of the reporter that failed, so that others count its shared blocks.

@@ -74,40 +74,45 @@ impl Pending {
     }
 }
 
+/// Claims a block that is borrowed, of this size and with this way to find its usable bytes.
+///
+/// # Safety
+///
+/// The block is a live one of the global allocator with this size, and the alignment of the query,
+/// until the `Ops` have no work left.
+// A pointer, since a call of it is shorter than the choice, and the code of a measurement without
+// claims gets no longer, and no slower.
+pub(super) type ClaimOwnBlock = unsafe fn(&Ops<'_>, *const u8, usize, SizeFrom, &Pending);
+
+impl Claiming {
+    /// Returns the function that claims so.
+    pub(super) fn of_own_block(self) -> ClaimOwnBlock {
+        match self {
+            Claiming::Later => |ops, start, size, query, pending| {
+                ops.wait(pending, start, size, query);
+            },
+            // SAFETY: the caller's contract.
+            Claiming::ByClass => |ops, start, size, query, _| unsafe {
+                ops.claim_by_class::<true>(start, size, query);
+            },
+            // SAFETY: the caller's contract.
+            Claiming::ByQuery => |ops, start, size, query, _| unsafe {
+                ops.claim_by_class::<false>(start, size, query);
+            },
+            // SAFETY: the caller's contract; sizes are in the words before blocks.
+            Claiming::BySizeWord => |ops, start, size, query, _| unsafe {
+                ops.claim_by_size_word(start, size, query);
+            },
+        }
+    }
+}
+
 impl Ops<'_> {
     /// Adds a block whose entry of the table is looked up later. If an incomplete table does not
     /// have it, its size is computed.
     #[inline(always)]
     pub(super) fn expect_block(&self, pending: &Pending, start: *const u8, size: usize) {
         self.expect(pending, start, size, SizeFrom::Request);
-    }
-
-    /// Claims a block that is borrowed, at once or later, as [`Claiming`] says.
-    ///
-    /// # Safety
-    ///
-    /// `start` is a live block of the global allocator with this size, and the alignment of
-    /// `query`, until these `Ops` have no work left.
-    // Not inlined: the code of a measurement without claims would get longer, and slower.
-    #[inline(never)]
-    pub(super) unsafe fn expect_own_block(
-        &self,
-        start: *const u8,
-        size: usize,
-        query: SizeFrom,
-        pending: &Pending,
-    ) {
-        // The frequent cases first.
-        let claiming = self.collection.claiming;
-        if claiming == Claiming::Later {
-            self.wait(pending, start, size, query);
-        } else if claiming == Claiming::BySizeWord {
-            // SAFETY: the caller's contract, and sizes are in the words before blocks.
-            unsafe { self.claim_by_size_word(start, size, query) }
-        } else {
-            // SAFETY: the caller's contract.
-            unsafe { self.claim_by_class(start, size, query) }
-        }
     }
 
     /// Adds a block as [`expect_block`](Self::expect_block) does, whose usable bytes are those of
@@ -121,8 +126,10 @@ impl Ops<'_> {
         size: usize,
         usable: usize,
     ) {
-        if self.collection.claims_at_once() {
-            self.claim_small(start, size, usable);
+        if self.collection.is_checked() {
+            self.claim_small::<true>(start, size, usable);
+        } else if self.collection.claims_at_once() {
+            self.claim_small::<false>(start, size, usable);
         } else {
             self.expect_block(pending, start, size);
         }

@@ -24,27 +24,31 @@ impl Collection<'_> {
 }
 
 impl Ops<'_> {
-    /// Claims a block by its size class. If that does not tell its size, the allocator or the
-    /// recorder does.
+    /// Claims a block by its size class. If that does not tell its size, the recorder does, where
+    /// it checks claims, or else the allocator.
     ///
     /// # Safety
     ///
-    /// `start` is a live block of the global allocator with this size, and the alignment of
-    /// `query`.
-    // Not inlined, and without a call but at the end: it saves no registers.
-    #[inline(never)]
-    pub(super) unsafe fn claim_by_class(&self, start: *const u8, size: usize, query: SizeFrom) {
+    /// That of [`ClaimOwnBlock`](super::ClaimOwnBlock).
+    // Without a call but at the end: it saves no registers.
+    #[inline(always)]
+    pub(super) unsafe fn claim_by_class<const IS_CHECKED: bool>(
+        &self,
+        start: *const u8,
+        size: usize,
+        query: SizeFrom,
+    ) {
         if query.may_be_of_class() {
             if let Some(usable) = self.collection.classes.usable(size) {
-                return self.claim_small(start, size, usable);
+                return self.claim_small::<IS_CHECKED>(start, size, usable);
             }
         }
-        if self.collection.has_gaps() {
-            // SAFETY: the caller's contract.
-            unsafe { self.claim_by_query(start, size, query) }
-        } else {
+        if IS_CHECKED {
             // SAFETY: the caller's contract.
             unsafe { self.claim_by_recorder(start, size, query) }
+        } else {
+            // SAFETY: the caller's contract.
+            unsafe { self.claim_by_query(start, size, query) }
         }
     }
 
@@ -52,7 +56,7 @@ impl Ops<'_> {
     ///
     /// # Safety
     ///
-    /// The same as that of `claim_by_class`, and sizes are in the words before blocks.
+    /// That of [`ClaimOwnBlock`](super::ClaimOwnBlock), and sizes are in the words before blocks.
     #[inline(always)]
     pub(super) unsafe fn claim_by_size_word(&self, start: *const u8, size: usize, query: SizeFrom) {
         // SAFETY: the caller's contract.
@@ -65,12 +69,17 @@ impl Ops<'_> {
         }
     }
 
-    /// Claims a block that has these usable bytes by its size class. Unless the table has gaps, the
+    /// Claims a block that has these usable bytes by its size class. If it `IS_CHECKED`, the
     /// recorder checks later that there is such a block.
     #[inline(always)]
-    pub(super) fn claim_small(&self, start: *const u8, size: usize, usable: usize) {
+    pub(super) fn claim_small<const IS_CHECKED: bool>(
+        &self,
+        start: *const u8,
+        size: usize,
+        usable: usize,
+    ) {
         if let Some(quick) = &self.collection.quick_claims {
-            if quick.push_small(start.addr(), (size, usable), self.claimant()) {
+            if quick.push_small(start.addr(), (size, usable), self.field.get(), IS_CHECKED) {
                 return self.count(usable);
             }
         }
@@ -82,7 +91,7 @@ impl Ops<'_> {
     ///
     /// # Safety
     ///
-    /// The same as that of `claim_by_class`.
+    /// That of [`ClaimOwnBlock`](super::ClaimOwnBlock).
     #[inline(never)]
     unsafe fn claim_by_recorder(&self, start: *const u8, size: usize, query: SizeFrom) {
         let block = ExpectedBlock::new(start, size);
@@ -94,7 +103,7 @@ impl Ops<'_> {
     ///
     /// # Safety
     ///
-    /// The same as that of `claim_by_class`.
+    /// That of [`ClaimOwnBlock`](super::ClaimOwnBlock).
     #[inline(never)]
     unsafe fn claim_by_query(&self, start: *const u8, size: usize, query: SizeFrom) {
         let Some(alignment) = query.alignment() else { return self.count_computed(size) };
@@ -107,7 +116,7 @@ impl Ops<'_> {
     #[inline(always)]
     pub(super) fn claim_found_block(&self, start: usize, usable: usize) {
         let quick = self.collection.quick_claims.as_ref();
-        if quick.is_some_and(|quick| quick.push_found(start, usable, self.claimant())) {
+        if quick.is_some_and(|quick| quick.push_found(start, usable, self.field.get())) {
             return self.count(usable);
         }
         self.claim_known_slowly(without_provenance(start), ExpectedBlock::NO_SIZE, usable);
@@ -116,7 +125,7 @@ impl Ops<'_> {
     /// Claims a block whose sizes are known.
     #[inline(always)]
     pub(super) fn claim_known(&self, start: *const u8, sizes: ExpectedSizes) {
-        let claim = |quick: QuickClaims<'_>| quick.push(start.addr(), sizes, self.claimant());
+        let claim = |quick: QuickClaims<'_>| quick.push(start.addr(), sizes, self.field.get());
         if self.collection.quick_claims.is_some_and(claim) {
             return self.count(sizes.usable);
         }
@@ -128,6 +137,19 @@ impl Ops<'_> {
     #[cold]
     #[inline(never)]
     fn claim_known_slowly(&self, start: *const u8, requested: usize, usable: usize) {
+        // Mostly the array is full.
+        if let (Some(recorder), Some(quick)) =
+            (self.collection.recorder, self.collection.quick_claims)
+        {
+            if quick.batch.free().is_empty() {
+                recorder.make_room();
+                let requested = (requested != ExpectedBlock::NO_SIZE).then_some(requested);
+                let sizes = ExpectedSizes { requested, usable };
+                if quick.push(start.addr(), sizes, self.field.get()) {
+                    return self.count(usable);
+                }
+            }
+        }
         let block = ExpectedBlock::new(start, requested);
         // Otherwise the recorder finds the sizes in the table, and checks the claim.
         if self.collection.has_gaps() || requested == ExpectedBlock::NO_SIZE {

@@ -12,7 +12,7 @@ use crate::tracker::claim_batch::{ClaimBatch, NumberedRegion, QuickClaims};
 use crate::tracker::claimant::RecentClaimants;
 use crate::tracker::findings::Recording;
 use crate::tracker::recorder::{Position, Recorder};
-use crate::tracker::short_claim::{Region, RegionNumber, ShortClaim};
+use crate::tracker::short_claim::{ClaimantBits, Region, RegionNumber, ShortClaim};
 use crate::tracker::size_classes::SizeClasses;
 
 /// A tracker of blocks with 8 bytes at each multiple of 8. The quick look-up finds the blocks
@@ -89,7 +89,8 @@ impl Log {
     fn with_gaps_and_quick(region: Region) -> Self {
         let (batch, claimants) = (ClaimBatch::new(), RecentClaimants::new());
         batch.insert_region(NumberedRegion::new(region, RegionNumber::ZERO, None));
-        claimants.insert(Claimant { reporter: 0, field: None }, 7);
+        let bits = ClaimantBits::of(7).expect("it fits");
+        claimants.insert(Claimant { reporter: 0, field: None }, bits);
         Log { quick: Some((batch, claimants)), ..Log::of(Some(4096)) }
     }
 
@@ -146,7 +147,7 @@ impl Recorder for Log {
 fn expect_box(ops: &Ops<'_>, pending: &Pending, text: &[u8; 20]) {
     let query = SizeFrom::query(Layout::for_value(text));
     // SAFETY: the block is alive.
-    unsafe { ops.expect_own_block(text.as_ptr(), text.len(), query, pending) };
+    unsafe { (ops.collection.claim_own_block)(ops, text.as_ptr(), text.len(), query, pending) };
 }
 
 fn at(address: usize) -> *const u8 {
@@ -245,6 +246,7 @@ fn with_gaps_the_word_before_a_block_tells_its_size() {
     // The tests' allocator is the system's, whatever is declared.
     assert!(crate::allocator::system::has_size_words());
     collection.claiming = Claiming::BySizeWord;
+    collection.claim_own_block = Claiming::BySizeWord.of_own_block();
     let measured = measure_with(&collection, &(), |(), ops| {
         let pending = ops.pending.expect("a tracker answers");
         expect_box(ops, pending, &text);
