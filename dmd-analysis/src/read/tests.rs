@@ -1,6 +1,6 @@
 //! Reading good and bad dumps.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use super::{MOST_FRAMES, Mode, ReadError, WrongKind, cut_stacks_note, read, read_slice};
 
@@ -205,6 +205,14 @@ fn an_error_has_the_cause_beneath() {
     assert!(cause(&gzip(b"{}")[..12]).is_some());
     let version = dump_with(r#"{"req":1}"#).replace(r#""version":5"#, r#""version":6"#);
     assert_eq!(cause(version.as_bytes()), None);
+}
+
+#[test]
+fn of_a_file_that_is_no_object_only_the_beginning_is_read() {
+    let mut rest = std::io::repeat(b'[').take(10 << 20);
+    let error = read(&mut rest, 1 << 30).unwrap_err();
+    assert!(matches!(error, ReadError::Json(_)), "{error:?}");
+    assert!(rest.limit() > 9 << 20, "{} bytes are left", rest.limit());
 }
 
 #[test]

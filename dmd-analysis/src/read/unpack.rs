@@ -48,11 +48,14 @@ impl<R: Read> Unpacked<R> {
     pub(crate) fn json(&mut self, limit: u64) -> Result<Vec<u8>, ReadError> {
         let mut json = Vec::new();
         self.append(FIRST_LOOK.min(limit), &mut json)?;
-        // A gzip bomb is seldom a JSON object, so the first byte is checked before the rest is
-        // unpacked.
+        // Another file is seldom a JSON object, and nor is a gzip bomb, so the first byte is checked
+        // before the rest takes memory.
         let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
-        if matches!(self, Self::Gzip(_)) && first.is_some_and(|&byte| byte != b'{') {
-            return Err(ReadError::Missing("version"));
+        match (&self, first) {
+            (_, None | Some(b'{')) | (Self::Plain(_), Some(0)) => {}
+            // The error of the text names what was found.
+            (Self::Plain(_), _) => return Ok(json),
+            (Self::Gzip(_), _) => return Err(ReadError::Missing("version")),
         }
         if json.last() != Some(&0) {
             let rest = limit.saturating_sub(json.len() as u64);
