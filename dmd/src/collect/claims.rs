@@ -78,7 +78,6 @@ pub(crate) struct ClaimBuffer {
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<VisitedFields>,
-    /// The fields that have been visited last.
     visited_fields: FieldCache,
     /// The skipped fields of which so many values were read that no more will be.
     read_fields: FieldCache,
@@ -436,8 +435,7 @@ mod tests {
             assert!(is_quick || buffer.push_short(start, sizes(requested), claimant));
         }
         let add = |index: usize| quick.push(0x100 + 32 * index, sizes(Some(16)), None);
-        let added = 100;
-        let refused = (0..added).filter(|index| !add(*index)).inspect(|index| {
+        let refused = (0..100).filter(|index| !add(*index)).inspect(|index| {
             buffer.make_room();
             assert!(add(*index), "there is room");
         });
@@ -447,6 +445,6 @@ mod tests {
         let found: Vec<_> = claims.map(|claim| (claim.address, claim.requested)).collect();
         let first = [(0x20, Some(20)), (0x40, Some(19)), (0x40, Some(17)), (0x60, None)];
         assert_eq!((&found[..4], found[found.len() - 1]), (&first[..], (other, Some(18))));
-        assert_eq!(found.len(), 5 + added);
+        assert_eq!(found.len(), 5 + 100);
     }
 }

@@ -37,8 +37,8 @@ impl ClaimBuffer {
         batch.set_checked();
     }
 
-    /// Makes room in a full batch: checks all claims but the newest, and appends the checked ones to
-    /// the list. What the newest are compared with is on its way from memory.
+    /// Makes room in a full batch: checks all claims but the newest, and appends the checked ones
+    /// to the list. What the newest are compared with is on its way from memory.
     #[inline(never)]
     pub(super) fn check_oldest(&self) {
         let batch = self.packed.batch();
