@@ -48,6 +48,13 @@ impl RecentClaimants {
         }
     }
 
+    /// Returns the cache, if it is this reporter's.
+    #[inline]
+    #[must_use]
+    pub fn of_reporter(&self, reporter: u32) -> Option<&Self> {
+        (self.reporter.get() == reporter).then_some(self)
+    }
+
     /// Returns the bits of short claims of the cache's reporter through this field; `None` if the
     /// field's slot holds another one.
     #[inline(always)]
@@ -63,7 +70,7 @@ impl RecentClaimants {
     #[inline(always)]
     #[must_use]
     pub fn bits_of(&self, claimant: Claimant) -> Option<ClaimantBits> {
-        if claimant.reporter == self.reporter.get() { self.bits(claimant.field) } else { None }
+        self.of_reporter(claimant.reporter)?.bits(claimant.field)
     }
 
     /// Inserts a claimant, in place of the one in its slot, unless it is another reporter's.

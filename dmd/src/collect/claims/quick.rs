@@ -104,16 +104,15 @@ impl ClaimBuffer {
         places: &[Cell<u64>],
     ) -> usize {
         let Some(codes) = run.codes else { return 0 };
-        let recent = self.claimants.recent();
+        let Some(recent) = self.claimants.recent().of_reporter(run.reporter) else { return 0 };
         let (first, number) = (run.region.first(), run.number);
         let (mut field, mut bits) = run.claimant;
         let (mut done, mut bytes) = (0, 0);
         for (block, place) in blocks.iter().zip(places) {
             // Mostly it is the field of the block before.
             if claimants::address(block.field()) != field {
-                let claimant = Claimant { reporter: run.reporter, field: block.field() };
-                let Some(found) = recent.bits_of(claimant) else { break };
-                (field, bits) = (claimants::address(claimant.field), found);
+                let Some(found) = recent.bits(block.field()) else { break };
+                (field, bits) = (claimants::address(block.field()), found);
             }
             let start = start_of(block);
             let Some(code) = code_at(codes, start.wrapping_sub(first)) else { break };
