@@ -48,8 +48,8 @@ impl<R: Read> Unpacked<R> {
     pub(crate) fn json(&mut self, limit: u64) -> Result<Vec<u8>, ReadError> {
         let mut json = Vec::new();
         self.append(FIRST_LOOK.min(limit), &mut json)?;
-        // Another file, and a gzip bomb, is seldom a JSON object. So the first byte is checked
-        // before the rest takes memory.
+        // Other files and gzip bombs are seldom JSON objects, so the first byte is checked before
+        // the rest takes memory.
         let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
         match (&self, first) {
             (_, None | Some(b'{')) | (Self::Plain(_), Some(0)) => {}
