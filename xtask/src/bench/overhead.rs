@@ -4,6 +4,7 @@
 //! peers. Every run is a process of its own. A round runs each variant once, and a ratio compares
 //! two runs of one round, so that changes of the machine's speed affect both.
 
+mod only;
 mod variants;
 pub(crate) mod programs;
 pub(crate) mod rounds;
@@ -13,6 +14,7 @@ mod space;
 
 use std::io::Write;
 
+use self::only::Only;
 use self::programs::{Files, Programs};
 use self::rounds::{Effort, OfVariant};
 use self::variants::{Kind, LIKE_64, MOST_TO_TWO_THREADS, Variant, WORKS, Work};
@@ -23,16 +25,14 @@ use crate::scratch::Scratch;
 /// Runs `cargo xtask bench overhead [--quick] [--rounds N] [--only WORD|WORD]`. Returns `false`
 /// when a target is missed.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
-    let word_behind = |option: &str| {
-        let pair = args.windows(2).find(|pair| pair[0] == option);
-        pair.map(|pair| pair[1])
+    let word_behind = |option: &str| match args.iter().position(|word| *word == option) {
+        None => Ok(None),
+        Some(at) => args.get(at + 1).map(Some).ok_or_else(|| format!("{option} needs a word")),
     };
-    let only = word_behind("--only");
+    let only = Only::new(word_behind("--only")?.copied());
     let effort = if args.contains(&"--quick") { Effort::QUICK } else { Effort::FULL };
-    let rounds = word_behind("--rounds").map(str::parse).transpose()?;
+    let rounds = word_behind("--rounds")?.map(|rounds| rounds.parse()).transpose()?;
     let effort = rounds.map_or(effort, |rounds| effort.with_rounds(rounds));
-    let words = || only.into_iter().flat_map(|words| words.split('|'));
-    let wanted = |name: &str| only.is_none() || words().any(|word| name.contains(word));
     let scratch = Scratch::new()?;
     let programs = Programs::build(out)?;
     let files = Files::write(&scratch.0, effort)?;
@@ -40,7 +40,9 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     // The works with which those of more threads are compared, and the times of each.
     let mut before = Vec::new();
     for work in &WORKS {
-        let wanted = |variant: &Variant| wanted(&format!("{}, {}", work.name, variant.name));
+        let wanted = |variant: &Variant| {
+            variant.does(work.kind) && only.wants(&format!("{}, {}", work.name, variant.name))
+        };
         let times = rounds::run(work, effort, (&programs, &files), &wanted)?;
         show(work_figures(work, &times, &before), &mut all, out)?;
         match work.kind {
@@ -49,15 +51,15 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
             _ => {}
         }
     }
-    // Half a word may be of one of their names.
-    let works = words().any(|word| WORKS.iter().any(|work| word.contains(work.name)));
-    for (title, measure) in APART.into_iter().filter(|_| !works) {
+    for (title, measure) in APART.into_iter().filter(|_| !only.names_a_work()) {
         let figures = measure(&programs, effort)?;
         let figures =
-            figures.into_iter().filter(|figure| wanted(&format!("{title}, {}", figure.name)));
+            figures.into_iter().filter(|figure| only.wants(&format!("{title}, {}", figure.name)));
         show((title.to_owned(), figures.collect()), &mut all, out)?;
     }
-    Ok(lines(&all, out)?)
+    let is_met = lines(&all, out)?;
+    only.check(&APART.map(|(title, _)| title))?;
+    Ok(is_met)
 }
 
 type Section = (String, Vec<Figure>);
