@@ -58,6 +58,13 @@ impl Layout {
                 let head = number(head).unwrap_or(0);
                 Self::Elements { of, at: header, head, length: number(length) }
             }
+            Target::Iterated { of, buffer, next, end } => {
+                let address = |at| words.number(base.wrapping_add(at), 8);
+                let elements =
+                    |from, to| address(to)?.checked_sub(address(from)?)?.checked_div(size(of));
+                let head = elements(buffer, next).unwrap_or(0);
+                Self::Elements { of, at: 0, head, length: elements(next, end) }
+            }
             Target::Table { of } => {
                 let fitting = into.checked_div(size(of)).unwrap_or(0);
                 let buckets = fitting.min(bytes.saturating_sub(into + 16));

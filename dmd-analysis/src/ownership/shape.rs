@@ -112,6 +112,14 @@ pub(super) enum Target {
         length: Option<u64>,
         head: Option<u64>,
     },
+    /// The buffer of a vector that is iterated by value. Behind `buffer` is the pointer to it, and
+    /// between those behind `next` and `end` are the elements that were not taken yet.
+    Iterated {
+        of: TypeId,
+        buffer: u64,
+        next: u64,
+        end: u64,
+    },
     /// The control bytes of a hash table, before which its elements are.
     Table {
         of: TypeId,

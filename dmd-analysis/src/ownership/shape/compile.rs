@@ -175,6 +175,9 @@ fn pointer(
         Target::Elements { of, header, length, head } => {
             Target::Elements { of, header, length: length.map(at), head: head.map(at) }
         }
+        Target::Iterated { of, buffer, next, end } => {
+            Target::Iterated { of, buffer: at(buffer), next: at(next), end: at(end) }
+        }
         Target::Dynamic { table, header } => Target::Dynamic { table: at(table), header },
         other => other,
     };

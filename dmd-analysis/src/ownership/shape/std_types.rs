@@ -19,6 +19,9 @@ pub(super) fn recognise(types: &Types, id: TypeId) -> Option<Recognised> {
     if begins("alloc::vec::Vec<") || begins("alloc::collections::vec_deque::VecDeque<") {
         return vector(types, id);
     }
+    if begins("alloc::vec::into_iter::IntoIter<") {
+        return iterated(types, id);
+    }
     if begins("alloc::raw_vec::RawVec<") {
         let offset = pointer_in(types, id, 0)?;
         let target =
@@ -79,6 +82,17 @@ fn vector(types: &Types, id: TypeId) -> Option<Recognised> {
     let head = of.field("head").map(|field| field.offset);
     let target = Target::Elements { of: of.argument("T")?, header: 0, length, head };
     Some(Recognised { offset, strength: Strength::Owner, target })
+}
+
+fn iterated(types: &Types, id: TypeId) -> Option<Recognised> {
+    let of = types.get(id);
+    let pointer = |name| {
+        let field = of.field(name)?;
+        Some(field.offset.saturating_add(pointer_in(types, field.of, 0)?))
+    };
+    let (buffer, next, end) = (pointer("buf")?, pointer("ptr")?, pointer("end")?);
+    let target = Target::Iterated { of: of.argument("T")?, buffer, next, end };
+    Some(Recognised { offset: buffer, strength: Strength::Owner, target })
 }
 
 fn counted(types: &Types, of: &Type, strength: Strength) -> Option<Recognised> {

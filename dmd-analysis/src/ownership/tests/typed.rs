@@ -129,6 +129,35 @@ fn equal_contents_are_copies_whatever_follows_them_in_their_last_word() {
 }
 
 #[test]
+fn an_iterator_over_a_vector_owns_what_was_not_taken_yet() {
+    let mut program = Program::default();
+    let number = program.number("u64", 8);
+    let boxed = program.boxed(number);
+    let pointer = program.add("*const Box<u64>", 8, TypeKind::Pointer(Some(boxed)));
+    let iterator = program.structure(
+        "alloc::vec::into_iter::IntoIter<Box<u64>, alloc::alloc::Global>",
+        32,
+        &[("buf", 0, pointer), ("cap", 8, number), ("ptr", 16, pointer), ("end", 24, pointer)],
+    );
+    program.0.list[iterator.0 as usize].arguments = vec![("T".into(), boxed)];
+    // One was taken from the front and one from the back: their blocks may be others' since.
+    let blocks = r#"{"req":32,"addr":"1000","contents":["2000","3000","4000","5000"]},
+        {"req":8,"addr":"2000"},{"req":16,"addr":"3000"},{"req":32,"addr":"4000"},
+        {"req":64,"addr":"5000"}"#;
+    let words = r#"{"module":"/p","offset":"8","name":"p::REST","to":"1000",
+        "around":["0","0","0","1000","4","1008","1018"]}"#;
+    let tree = tree(&program.has_static(iterator), blocks, words);
+    let expected = "\
+p::REST 80 0
+  IntoIter<Box<u64>> 80 1
+    Box<u64> 48 2
+held from a stack or a library, or leaked 72 0
+  type unknown 72 2
+";
+    assert_eq!(shown(&tree), expected);
+}
+
+#[test]
 fn a_variant_that_is_gone_holds_nothing() {
     let mut program = Program::default();
     let number = program.number("u64", 8);
