@@ -40,9 +40,7 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     // The works with which those of more threads are compared, and the times of each.
     let mut before = Vec::new();
     for work in &WORKS {
-        let wanted = |variant: &Variant| {
-            variant.does(work.kind) && only.wants(&format!("{}, {}", work.name, variant.name))
-        };
+        let wanted = |variant: &Variant| only.wants(&format!("{}, {}", work.name, variant.name));
         let times = rounds::run(work, effort, (&programs, &files), &wanted)?;
         show(work_figures(work, &times, &before), &mut all, out)?;
         match work.kind {

@@ -22,7 +22,8 @@ impl<'a> Only<'a> {
         Only { words: words.map(|words| words.split('|').map(word).collect()) }
     }
 
-    /// Returns whether the figure of this name is wanted.
+    /// Returns whether the figure of this name is wanted, and notes which words it has, for
+    /// [`check`](Self::check).
     pub(super) fn wants(&self, name: &str) -> bool {
         let Some(words) = &self.words else { return true };
         let mut is_wanted = false;

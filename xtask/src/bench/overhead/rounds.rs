@@ -88,7 +88,7 @@ impl OfVariant {
     }
 }
 
-/// Runs all wanted variants in turn.
+/// Runs all wanted variants in turn. Of variants that do not do this work it does not ask.
 pub(crate) fn run(
     work: &Work,
     effort: Effort,
@@ -101,8 +101,9 @@ pub(crate) fn run(
     };
     let mut all: Vec<OfVariant> = VARIANTS
         .iter()
-        .filter(|variant| wanted(variant) && variant.does(work.kind))
+        .filter(|variant| variant.does(work.kind))
         .filter(|variant| programs.of(variant.program, work.kind).is_some())
+        .filter(|variant| wanted(variant))
         .map(|variant| OfVariant { variant, outcome: Ok(Vec::new()) })
         .collect();
     let rounds = all.iter().map(|of_variant| effort.rounds(of_variant.variant)).max();
